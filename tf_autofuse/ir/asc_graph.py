@@ -1,0 +1,214 @@
+"""AscGraph: one loop nest over tensors, as HintGraph (what to compute) and as ImplGraph (how one kernel does it).
+
+Grammar
+    AscGraph   ::= name form axes sizes nodes
+    axes       ::= Axis*                    one shared set of loop axes, outermost first in `loop_axes`
+    nodes      ::= AscNode*                 in topological order = order of execution
+    AscNode    ::= name type inputs outputs attrs sched origin
+    inputs     ::= TensorRef*               (node name, output number)
+    outputs    ::= TensorAttr*              the views that the node writes ("y")
+    TensorAttr ::= dtype axis repeats strides [vectorized_axis vectorized_strides] [mem que buf]
+
+Node types: Data (kernel input, attr index), Scalar (constant, attrs value), Load, Broadcast (one axis), Cast, the
+compute types of the op table, Store, Output (kernel output, attr index), Workspace.
+
+HintGraph invariants (checked by ir/verify.py)
+    H1 every node but Data, Scalar, Output lists the same loop axes, in the same order, in outputs[0].axis.
+    H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; then strides[i] == 0.
+    H3 Load: strides are those in GM, in elements, over the loop axes; they may contain stride_or_zero where it is
+       known only at run time whether the dim is broadcast: then repeats[i] is the axis's full size and the load
+       itself repeats the element. Attr offset (a Size, elements).
+    H4 compute nodes: all inputs have equal repeats; a Broadcast node stands where they would not. Broadcast
+       changes exactly one repeats entry from 1 to the axis's size (attr axis: the axis id).
+       A Scalar may be an input of any compute node; it has no axes.
+    H5 strides of Broadcast and compute outputs are the dense row-major ones over repeats (0 where repeats is 1).
+    H6 every Store has full repeats over all loop axes, and strides in GM; Output's only input is a Store.
+    H7 rank 0 is one axis of size 1; there is always at least one axis.
+
+ImplGraph adds, for one template and tiling case
+    axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and loop_axis;
+    each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem + que or buf).
+"""
+import enum
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+
+from tf_autofuse.ir.dtypes import DType
+from tf_autofuse.symbolic.guards import Guard, SizeVar
+from tf_autofuse.symbolic.size import Size
+
+
+class AxisType(enum.Enum):
+    ORIGINAL = 0
+    BLOCK_OUT = 1
+    BLOCK_IN = 2
+    TILE_OUT = 3
+    TILE_IN = 4
+    MERGED = 5
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop axis. from_axes: the axes that it was split off (one) or merged from (several, outermost first)."""
+
+    id: int
+    name: str
+    size: Size
+    type: AxisType = AxisType.ORIGINAL
+    from_axes: Tuple[int, ...] = ()
+
+
+class Position(enum.Enum):
+    """Where a tensor lives: global memory, or UB as queue input, queue output or plain buffer."""
+
+    GM = "GM"
+    VECIN = "VECIN"
+    VECOUT = "VECOUT"
+    VECCALC = "VECCALC"
+
+
+class Memory(NamedTuple):
+    """position; container: id of the queue (VECIN, VECOUT) or buffer (VECCALC), numbered per position from 0;
+    tensors that share a container id share its bytes one after the other. buf_num: 2 for double buffering."""
+
+    position: Position
+    container: int = -1
+    buf_num: int = 1
+
+
+class TensorRef(NamedTuple):
+    node: str
+    output: int = 0
+
+
+@dataclass(frozen=True)
+class TensorAttr:
+    """One view ("y"). repeats and strides run parallel to axis; strides in elements.
+    vectorized_axis: the axes that lie in UB, outermost first; vectorized_strides: their UB strides in elements,
+    0 where the tensor does not extend along the axis."""
+
+    dtype: DType
+    axis: Tuple[int, ...] = ()
+    repeats: Tuple[Size, ...] = ()
+    strides: Tuple[Size, ...] = ()
+    vectorized_axis: Tuple[int, ...] = ()
+    vectorized_strides: Tuple[Size, ...] = ()
+    memory: Optional[Memory] = None
+
+
+@dataclass(frozen=True)
+class Sched:
+    """axis: the loop axes of the node, outermost first. loop_axis: the innermost axis that is a loop around
+    the node (-1: outside of all loops, executed once per block before them)."""
+
+    axis: Tuple[int, ...] = ()
+    loop_axis: int = -1
+
+
+@dataclass(frozen=True)
+class AscNode:
+    """origin: names of the TF nodes that this node comes from. attrs: sorted (name, value) pairs; values are
+    int, float, bool, str, Size, DType or tuples of these."""
+
+    name: str
+    type: str
+    inputs: Tuple[TensorRef, ...] = ()
+    outputs: Tuple[TensorAttr, ...] = ()
+    attrs: Tuple[Tuple[str, Any], ...] = ()
+    sched: Sched = Sched()
+    origin: Tuple[str, ...] = ()
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        for key, value in self.attrs:
+            if key == name:
+                return value
+        return default
+
+    def with_attrs(self, **values: Any) -> "AscNode":
+        merged = dict(self.attrs, **values)
+        return replace(self, attrs=tuple(sorted(merged.items())))
+
+    @property
+    def y(self) -> TensorAttr:
+        return self.outputs[0]
+
+
+def attrs(**values: Any) -> Tuple[Tuple[str, Any], ...]:
+    """Attribute pairs in their canonical order."""
+    return tuple(sorted(values.items()))
+
+
+@dataclass(frozen=True)
+class AscGraph:
+    """See the head of the file. loop_axes: ids of the loop axes, outermost first (HintGraph: all axes).
+    sizes: the symbols that the axes, strides and offsets use."""
+
+    name: str
+    form: str  # 'hint' or 'impl'
+    axes: Tuple[Axis, ...]
+    nodes: Tuple[AscNode, ...]
+    sizes: Tuple[SizeVar, ...] = ()
+    loop_axes: Tuple[int, ...] = ()
+    _index: Dict[str, AscNode] = field(default=None, compare=False, repr=False)
+    _axis_index: Dict[int, Axis] = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "_index", {n.name: n for n in self.nodes})
+        object.__setattr__(self, "_axis_index", {a.id: a for a in self.axes})
+
+    def node(self, name: str) -> AscNode:
+        return self._index[name]
+
+    def axis(self, id_: int) -> Axis:
+        return self._axis_index[id_]
+
+    def tensor(self, ref: TensorRef) -> TensorAttr:
+        return self._index[ref.node].outputs[ref.output]
+
+    def of_type(self, *types: str) -> Tuple[AscNode, ...]:
+        return tuple(n for n in self.nodes if n.type in types)
+
+    def consumers(self) -> Mapping[str, Tuple[AscNode, ...]]:
+        """Node name -> the nodes that read one of its outputs, in order."""
+        readers: Dict[str, list] = {n.name: [] for n in self.nodes}
+        for n in self.nodes:
+            for ref in n.inputs:
+                if n not in readers[ref.node]:
+                    readers[ref.node].append(n)
+        return {k: tuple(v) for k, v in readers.items()}
+
+    def with_nodes(self, nodes) -> "AscGraph":
+        return replace(self, nodes=tuple(nodes))
+
+
+class KernelIO(NamedTuple):
+    """A kernel's input or output as the outside sees it: dense row-major tensor of these dims."""
+
+    dtype: DType
+    dims: Tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class FusedGraph:
+    """A region to be run as one op: the unit of building, caching and rewriting.
+
+    name: the fused op's name (autofuse_<kind>_<n>_<Op>_...); kind: pointwise | reduce | ...
+    inputs/outputs: in the order of the op's arguments; Data/Output nodes refer to them by attr index.
+    sizes: every symbol with its source, sources first; guards: what must hold of the inputs' dims beyond what
+    sizes say (a symbol that several input dims share gives eq guards).
+    graphs: the loop nests, in execution order (one: AscBackend; several: FusedAscBackend).
+    origin: names of the original TF nodes in topological order.
+    """
+
+    name: str
+    kind: str
+    inputs: Tuple[KernelIO, ...]
+    outputs: Tuple[KernelIO, ...]
+    sizes: Tuple[SizeVar, ...]
+    guards: Tuple[Guard, ...]
+    graphs: Tuple[AscGraph, ...]
+    origin: Tuple[str, ...] = ()
+
+    @property
+    def op_type(self) -> str:
+        return "AscBackend" if len(self.graphs) == 1 else "FusedAscBackend"

@@ -1,0 +1,103 @@
+"""What a row of the op table says.
+
+Two kinds of row. An `AscOp` is an AscIR compute type: what one instruction of a fused kernel does, on numpy and in
+Ascend C. A `TfOp` is a TensorFlow op: which dtypes TF 1.15's CPU kernels take, and its meaning as AscIR calls
+(its lowering). Everything else that wants to know something about an op (lowering, codegen, tiling, docs,
+tests, the support matrix) reads these rows; adding an op is adding rows.
+
+A lowering is written once against `OpHandler` and run by several handlers: to build loop IR, to infer dtypes, to
+evaluate on numpy, to count the AscIR types a target would need.
+"""
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
+
+from tf_autofuse.ir.dtypes import DType
+
+
+class OpHandler:
+    """The abstract set of calls that lowerings are written in. A value `v` is whatever the handler makes of it."""
+
+    def constant(self, value, dtype: DType):
+        """A scalar constant; broadcasts against anything."""
+        raise TypeError("abstract")
+
+    def cast(self, v, dtype: DType):
+        """TF's Cast (x86 results for out-of-range values) of v; v itself where it has the dtype already."""
+        raise TypeError("abstract")
+
+    def call(self, asc_type: str, *values, dtype: Optional[DType] = None, **attrs):
+        """One AscIR compute op on values that broadcast against each other; dtype: the result's, default: the row's rule."""
+        raise TypeError("abstract")
+
+    def dtype_of(self, v) -> DType:
+        raise TypeError("abstract")
+
+
+@dataclass(frozen=True)
+class AscOp:
+    """An AscIR compute type.
+
+    type: AscIR's name (upstream's where it has one; our own otherwise).
+    arity: number of inputs, -1 for any.
+    result: 'same' (dtype of the last input), 'bool', or 'attr' (the call's dtype, e.g. Cast).
+    ascend: input dtypes -> Ascend C call forms. Key: the dtype of the compute inputs (Cast: (source, target)).
+        The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar1' (input 1 is a
+        Scalar); 'scalar0' (input 0 is a Scalar). Where a needed form is missing, codegen fills a UB tensor with the
+        constant and uses 'tensor'. Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1} scalar literals,
+        {tmp} LocalTensor<uint8_t>, {n} element count, {attr_name} attribute literals, {T} the input's device type.
+        A (dtype) that is not a key is refused on the ascend target.
+    tmp_bytes: scratch need in bytes: (input item size, element count as a Size) -> Size; a multiple of 32, or 0.
+    in_place: whether dst may be the same tensor as an input of equal item size (exactly equal, never partly).
+    header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
+    evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never reach it.
+    cost: rows of the vector cost table that make one call, as (API name, repeat count per element) pairs.
+    """
+
+    type: str
+    arity: int
+    result: str
+    ascend: Mapping[Any, Mapping[str, str]]
+    evaluate: Callable[..., Any]
+    tmp_bytes: Callable[[int, Any], Any] = lambda item_bytes, count: 0
+    in_place: bool = False
+    header: str = ""
+    cost: Tuple[Tuple[str, float], ...] = ()
+    commutative: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TfOp:
+    """A TensorFlow op.
+
+    names: TF op types that share the row. kind: 'elementwise' (incl. broadcasting), 'view' (moves no data:
+    Identity, Reshape, ...; lowering/views.py knows them by name) or 'fill' (BroadcastTo, Fill, ZerosLike, OnesLike).
+    dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered for; never more.
+    inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read as constants.
+    lower: (handler, node, *values) -> value. `node` gives attrs: node.attr('alpha', default), node.in_dtypes,
+        node.out_dtypes, node.op. May raise Refusal.
+    exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound).
+    refuse: (target, dtype name or '*') -> the reason why that target leaves the op to TF. Whatever lowers to an
+        AscOp without a form for the dtype is refused without a row here.
+    meaning: NaN, inf, -0.0 and zero behaviour of TF, in a sentence, for docs/ops.md.
+    """
+
+    names: Tuple[str, ...]
+    kind: str
+    dtypes: Tuple[DType, ...]
+    lower: Optional[Callable[..., Any]]
+    exact: str
+    meaning: str
+    inputs: int = -1
+    refuse: Mapping[Tuple[str, str], str] = field(default_factory=dict)
+
+
+class Refusal(Exception):
+    """Raised by a lowering for an op instance that cannot be fused; `reason` is a sentence for `explain`.
+
+    The only exception that crosses from rows to lowering; lowering turns it into a value (graph import never raises).
+    """
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.reason = reason

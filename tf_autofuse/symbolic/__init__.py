@@ -1,0 +1,1 @@
+"""Symbolic sizes and guards; imports nothing of the project."""
