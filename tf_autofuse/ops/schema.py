@@ -30,6 +30,24 @@ class OpHandler:
         raise TypeError("abstract")
 
     def dtype_of(self, v) -> DType:
+        """The dtype that v is computed in: float32 for a float16/bfloat16 tensor that was promoted."""
+        raise TypeError("abstract")
+
+    def known_value(self, v):
+        """The Python number (or bool) that every element of v is known to have while compiling, else None."""
+        raise TypeError("abstract")
+
+    def rank_of(self, v) -> int:
+        """Number of dims of v, 0 for a constant."""
+        raise TypeError("abstract")
+
+    def append_dims(self, v, count: int):
+        """v with `count` unit dims after its last one: [C] -> [C, 1, 1] for count 2. count 0 gives v."""
+        raise TypeError("abstract")
+
+    def require_equal_dim(self, v, i: int, w, j: int) -> None:
+        """Dim i of v must equal dim j of w, without broadcasting (TF fails otherwise): a guard where it is not
+        known, Refusal where it is known not to hold. i and j may be negative, as in Python."""
         raise TypeError("abstract")
 
 
@@ -40,7 +58,8 @@ class AscOp:
     type: AscIR's name (upstream's where it has one; our own otherwise).
     arity: number of inputs, -1 for any.
     result: 'same' (dtype of the last input), 'bool', or 'attr' (the call's dtype, e.g. Cast).
-    ascend: input dtypes -> Ascend C call forms. Key: the dtype of the compute inputs (Cast: (source, target)).
+    ascend: input dtypes -> Ascend C call forms. Key: `form_key`, i.e. the DType of the last input (all inputs
+        but the condition of Where have the same dtype), for Cast the pair (source, target).
         The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar1' (input 1 is a
         Scalar); 'scalar0' (input 0 is a Scalar). Where a needed form is missing, codegen fills a UB tensor with the
         constant and uses 'tensor'. Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1} scalar literals,
@@ -64,6 +83,10 @@ class AscOp:
     cost: Tuple[Tuple[str, float], ...] = ()
     commutative: bool = False
     note: str = ""
+
+    def form_key(self, in_dtypes: Sequence[DType], out_dtype: DType):
+        """The key into `ascend` for a call with these dtypes: Cast (source, target), otherwise the last input's."""
+        return (in_dtypes[0], out_dtype) if self.type == "Cast" else in_dtypes[-1]
 
 
 @dataclass(frozen=True)
