@@ -1,0 +1,1 @@
+"""The only package that imports tensorflow: native passes, the graph rewrite, the npu_bridge face."""

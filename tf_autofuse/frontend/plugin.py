@@ -1,0 +1,99 @@
+"""The Python half of the graph passes: what the native side calls, and what it gets back.
+
+`activate()` loads the native extension and hands it the callables; from then on the native passes act in every
+session whose ConfigProto names one of our optimizers. Nothing here raises into TF: the native side turns an
+exception into an unchanged graph and one warning (or, in strict mode, an error).
+"""
+import os
+import threading
+import time
+from typing import Any, Dict, List, Optional
+
+from tf_autofuse import diagnostics
+from tf_autofuse.compiler import compile_graph
+from tf_autofuse.config import Config
+from tf_autofuse.frontend import graph_dump, rewrite
+from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.report import journal
+from tf_autofuse.runtime import registry
+from tf_autofuse.runtime.target import choose_target
+
+_lock = threading.Lock()
+_native = None
+
+
+def native():
+    """The loaded native module. Raises ImportError with a remedy where it cannot be loaded."""
+    activate()
+    return _native
+
+
+def activate() -> None:
+    """Loads the native extension once and registers the callables. Raises ImportError with a remedy."""
+    global _native
+    with _lock:
+        if _native is not None:
+            return
+        import tensorflow  # noqa: F401  the extension's symbols come from TF's libraries
+        from tf_autofuse.frontend import _native as module
+        config = Config.from_sources(os.environ)
+        module.set_strict(bool(config.strict))
+        module.set_dump(bool(config.dump_ge_graph))
+        module.set_wants(_wants)
+        module.set_graph_pass(_graph_pass)
+        module.set_report(_report)
+        module.set_dump_callback(_dump)
+        module.set_resolver(_resolve)
+        _native = module
+
+
+def _config_of(context: Dict[str, Any]) -> Config:
+    config = Config.from_sources(os.environ, context.get("parameter_map") or {})
+    diagnostics.report_problems(config)
+    return config
+
+
+def _wants(context: Dict[str, Any]) -> bool:
+    return _config_of(context).enable_autofuse
+
+
+def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, Any]]:
+    start = time.perf_counter()
+    config = _config_of(context)
+    target = choose_target(config)
+    view = GraphView.from_columns(columns)
+    compilation = compile_graph(view, config, target)
+    for failure in compilation.failures:
+        diagnostics.warn_region(failure.region.fused.name, "%s failed: %s" % (failure.stage, failure.reason),
+                                failure.remedy)
+    edits = []
+    for compiled in compilation.compiled:
+        _native.register_kernel(compiled.binary.key, registry.meta(compiled.binary, compiled.region.fused))
+        edits.append(rewrite.edit_of(compiled))
+    signature = context.get("signature") or {}
+    journal.add(journal.GraphRecord(
+        context.get("function_name") or "graph", tuple(signature.get("feeds", ())),
+        tuple(signature.get("fetches", ())), len(columns["names"]), target, config, compilation,
+        seconds=time.perf_counter() - start))
+    return edits
+
+
+def _report(dropped: List[Dict[str, str]]) -> None:
+    journal.mark_dropped({d["name"]: d["reason"] for d in dropped})
+    for d in dropped:
+        diagnostics.warn_region(d["name"], d["reason"], "the region runs as TensorFlow's own ops")
+
+
+def _dump(stage: str, serialized: bytes, context: Dict[str, Any]) -> None:
+    config = _config_of(context)
+    try:
+        graph_dump.dump_graph(stage, serialized, context.get("function_name") or "graph", config)
+    except OSError as error:
+        diagnostics.warn_once("dump", "the graph dump was not written: %s" % error,
+                              "set DUMP_GRAPH_PATH to a folder that can be written")
+
+
+def _resolve(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
+    """A kernel for a node that this process's optimizer has not made: restored, imported or sent by another worker."""
+    from tf_autofuse.frontend.resolve import resolve_kernel
+    return resolve_kernel(key, asc_graph)
