@@ -1,0 +1,59 @@
+"""The decision log for people: what was fused, into what, and why the rest was not.
+
+Reads journal records only; prints nothing by itself.
+"""
+import collections
+from typing import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from tf_autofuse.report.journal import GraphRecord
+
+_EXAMPLES = 3
+
+
+def render(records: Iterable[GraphRecord], console: Console) -> None:
+    """Prints each record: the regions, what failed, and the refusals by reason with some nodes as examples."""
+    count = 0
+    for record in records:
+        count += 1
+        _render_one(record, console)
+    if not count:
+        console.print("No graph reached the plugin. Is --enable_autofuse=true in AUTOFUSE_FLAGS, and is there a "
+                      "custom_optimizers entry (tf_autofuse.configure(config))? `tf-autofuse doctor` checks both.")
+
+
+def _render_one(record: GraphRecord, console: Console) -> None:
+    console.rule("%s: %d nodes, fetches %s" % (record.graph, record.node_count, ", ".join(record.fetches) or "-"))
+    compilation = record.compilation
+    if compilation is None:
+        return
+    dropped = dict(record.dropped)
+    table = Table("fused op", "TF nodes", "kernel source")
+    for compiled in compilation.compiled:
+        fused = compiled.region.fused
+        if fused.name not in dropped:
+            table.add_row(fused.name, ", ".join(fused.origin), str(compiled.binary.source_path), end_section=True)
+    console.print(table)
+    for name, reason in dropped.items():
+        console.print("[yellow]not applied[/] %s: %s" % (name, reason))
+    for failure in compilation.failures:
+        console.print("[yellow]failed[/] %s in %s: %s. %s" % (
+            failure.region.fused.name, failure.stage, failure.reason, failure.remedy))
+    _render_refusals(compilation.plan, console)
+    console.print("%.1f ms: %s" % (record.seconds * 1e3, ", ".join(
+        "%s %.1f" % (stage, seconds * 1e3) for stage, seconds in compilation.timings)))
+
+
+def _render_refusals(plan, console: Console) -> None:
+    by_reason = collections.OrderedDict()
+    for refusal in plan.refusals():
+        by_reason.setdefault((refusal.code, refusal.reason), []).append(refusal.node)
+    if not by_reason:
+        return
+    table = Table("nodes", "code", "why not fused", "for example")
+    for (code, reason), nodes in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        shown = ", ".join(nodes[:_EXAMPLES]) + (", ..." if len(nodes) > _EXAMPLES else "")
+        table.add_row(str(len(nodes)), str(code), reason, shown)
+    console.print(table)
