@@ -1,11 +1,12 @@
 """AscIR Cast: every pair of element types, with TF's values on x86 where the target cannot hold the source.
 
 Float to int32/int64: truncation; out of range and NaN give the smallest integer (what cvttss2si returns). Narrower
-integers take the low bits of the int32 result. Integer to integer keeps the low bits. Anything to bool: x != 0.
+integers take the low bits of the int32 result, uint32 those of the int64 result; uint64 converts x - 2^63 as int64
+and flips the top bit from 2^63 on. Integer to integer keeps the low bits. Anything to bool: x != 0.
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, INT64
+from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, UINT32, UINT64
 from tf_autofuse.ops.schema import AscOp
 
 
@@ -22,12 +23,21 @@ def bfloat16_values(bits):
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
+def _truncate(x, integer):
+    """Truncation to int32 or int64 as x86's cvtt instructions do it."""
+    low = float(np.iinfo(integer).min)
+    fits = (x >= low) & (x < -low)
+    inside = np.where(fits, x, x.dtype.type(0)).astype(integer)
+    return np.where(fits, inside, np.iinfo(integer).min)
+
+
 def _float_to_integer(x, target):
-    wide = np.int64 if target.bytes == 8 or target is INT64 else np.int32
-    low, high = float(np.iinfo(wide).min), -float(np.iinfo(wide).min)
-    fits = (x >= low) & (x < high)
-    inside = np.where(fits, x, x.dtype.type(0)).astype(wide)
-    return np.where(fits, inside, np.iinfo(wide).min).astype(target.numpy)
+    x = x.astype(np.float64)
+    if target is UINT64:
+        top = x >= 2.0 ** 63
+        low_half = _truncate(np.where(top, x - 2.0 ** 63, x), np.int64)
+        return np.where(top, low_half ^ np.iinfo(np.int64).min, low_half).astype(np.uint64)
+    return _truncate(x, np.int64 if target in (INT64, UINT32) else np.int32).astype(target.numpy)
 
 
 def cast_array(x, source, target):
@@ -38,6 +48,8 @@ def cast_array(x, source, target):
         return cast_array(bfloat16_values(x), FLOAT32, target)
     if target is BFLOAT16:
         return bfloat16_bits(cast_array(x, source, FLOAT32))
+    if source is FLOAT64 and target is FLOAT16:
+        return x.astype(np.float32).astype(np.float16)  # TF rounds twice here
     if target.kind == "b":
         return x != 0
     if source.kind == "f" and target.is_integer:

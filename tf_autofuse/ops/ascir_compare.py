@@ -44,4 +44,7 @@ ROWS = (
                                          {"tensor": "autofuse::Where({dst}, {0}, {1}, {2}, {tmp}, {n});"}),
           _where, tmp_bytes=lambda item, count: 8192, header="where.h",
           cost=(("Cast u8->f16", 1), ("CompareScalarEQ", 0.5), ("Select", 1))),
+    AscOp("IsNan", 1, "bool", {}, lambda i, a, d: np.isnan(i[0])),
+    AscOp("IsInf", 1, "bool", {}, lambda i, a, d: np.isinf(i[0])),
+    AscOp("IsFinite", 1, "bool", {}, lambda i, a, d: np.isfinite(i[0])),
 )

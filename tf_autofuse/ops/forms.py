@@ -33,5 +33,10 @@ def binary(api: str, scalar_api: str = "") -> Forms:
     return forms
 
 
+def rounding(mode: str) -> Forms:
+    """float32 rounded to integral float32 values."""
+    return {"tensor": "AscendC::Cast({dst}, {0}, AscendC::RoundMode::%s, {n});" % mode}
+
+
 def for_dtypes(dtypes: Iterable[DType], forms: Forms) -> Dict[DType, Forms]:
     return {d: forms for d in dtypes}

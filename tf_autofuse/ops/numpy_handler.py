@@ -12,7 +12,7 @@ import numpy as np
 
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
 from tf_autofuse.ops.ascir_cast import cast_array
-from tf_autofuse.ops.schema import OpHandler, Refusal
+from tf_autofuse.ops.schema import Node, OpHandler, Refusal
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS
 
 _HALVES = (FLOAT16, BFLOAT16)
@@ -88,20 +88,6 @@ class NumpyHandler(OpHandler):
     def require_equal_dim(self, v: Value, i: int, w: Value, j: int) -> None:
         if v.array.shape[i] != w.array.shape[j]:
             raise Refusal("Dim %d of an input is %d where %d is needed." % (i, v.array.shape[i], w.array.shape[j]))
-
-
-class Node:
-    """What a lowering may ask of the TF node: op type, attributes, dtypes."""
-
-    def __init__(self, op: str, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
-                 attrs: Optional[Mapping[str, Any]] = None):
-        self.op = op
-        self.in_dtypes = tuple(in_dtypes)
-        self.out_dtypes = tuple(out_dtypes)
-        self._attrs = dict(attrs or {})
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        return self._attrs.get(name, default)
 
 
 def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType], out_dtype: DType,

@@ -70,6 +70,7 @@ class AscOp:
     header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
     evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never reach it.
     cost: rows of the vector cost table that make one call, as (API name, repeat count per element) pairs.
+    lacks: dtype -> why the ascend target has no form for it (the end of a sentence), where that needs saying.
     """
 
     type: str
@@ -83,10 +84,22 @@ class AscOp:
     cost: Tuple[Tuple[str, float], ...] = ()
     commutative: bool = False
     note: str = ""
+    lacks: Mapping[DType, str] = field(default_factory=dict)
 
     def form_key(self, in_dtypes: Sequence[DType], out_dtype: DType):
         """The key into `ascend` for a call with these dtypes: Cast (source, target), otherwise the last input's."""
         return (in_dtypes[0], out_dtype) if self.type == "Cast" else in_dtypes[-1]
+
+    def ascend_refusal(self, dtype: DType) -> str:
+        """Why there is no Ascend C form for this dtype, as the end of a sentence."""
+        if dtype in self.lacks:
+            return self.lacks[dtype]
+        if dtype.bytes == 8:
+            return "the vector unit has no 64-bit arithmetic"
+        if dtype.name in ("int8", "uint8", "uint16", "uint32"):
+            return "the vector unit computes on 16-bit and 32-bit signed integers only, and conversions saturate " \
+                   "where TensorFlow wraps around"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -96,9 +109,11 @@ class TfOp:
     names: TF op types that share the row. kind: 'elementwise' (incl. broadcasting), 'view' (moves no data:
     Identity, Reshape, ...; lowering/views.py knows them by name) or 'fill' (BroadcastTo, Fill, ZerosLike, OnesLike).
     dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered for; never more.
-    inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read as constants.
-    lower: (handler, node, *values) -> value. `node` gives attrs: node.attr('alpha', default), node.in_dtypes,
-        node.out_dtypes, node.op. May raise Refusal.
+    inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read as constants. Fill's
+        value is its input 1.
+    lane_varies: TF's own result for the same input differs between the vectorized part of its loop and the rest, in
+        the sign of a zero; a 'bits' row then promises TF's value up to that sign. `meaning` says which one we give.
+    lower: (handler, node, *values) -> value. `node` is a Node, or anything with the same members. May raise Refusal.
     exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound).
     refuse: (target, dtype name or '*') -> the reason why that target leaves the op to TF. Whatever lowers to an
         AscOp without a form for the dtype is refused without a row here.
@@ -112,7 +127,22 @@ class TfOp:
     exact: str
     meaning: str
     inputs: int = -1
+    lane_varies: bool = False
     refuse: Mapping[Tuple[str, str], str] = field(default_factory=dict)
+
+
+class Node:
+    """What a lowering may ask of the TF node: op type, attributes, dtypes of inputs and outputs."""
+
+    def __init__(self, op: str, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
+                 attrs: Optional[Mapping[str, Any]] = None):
+        self.op = op
+        self.in_dtypes = tuple(in_dtypes)
+        self.out_dtypes = tuple(out_dtypes)
+        self._attrs = dict(attrs or {})
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self._attrs.get(name, default)
 
 
 class Refusal(Exception):

@@ -3,12 +3,16 @@
 Reads nothing but the rows. `support` runs a lowering with a handler that only records which AscIR calls it makes,
 and asks each call's row for a form on the target.
 """
-from typing import Dict, Mapping, NamedTuple, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, BY_NAME, DType, FLOAT16, FLOAT32
-from tf_autofuse.ops import (ascir_arithmetic, ascir_cast, ascir_compare, ascir_math, tf_activation, tf_arithmetic,
-                             tf_cast_fill_view, tf_compare_select, tf_math)
-from tf_autofuse.ops.schema import AscOp, TfOp
+from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, INT32
+from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math, tf_activation,
+                             tf_arithmetic, tf_bits, tf_cast_fill_view, tf_compare_select, tf_grad, tf_math)
+from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
+from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
+
+TARGETS = ("ascend", "host")
+_HALVES = (FLOAT16, BFLOAT16)
 
 
 def _index(rows, keys) -> Dict[str, object]:
@@ -22,7 +26,101 @@ def _index(rows, keys) -> Dict[str, object]:
 
 
 ASC_OPS: Mapping[str, AscOp] = _index(
-    ascir_arithmetic.ROWS + ascir_compare.ROWS + ascir_cast.ROWS + ascir_math.ROWS, lambda row: (row.type,))
+    ascir_arithmetic.ROWS + ascir_bits.ROWS + ascir_cast.ROWS + ascir_compare.ROWS + ascir_math.ROWS,
+    lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
-    tf_arithmetic.ROWS + tf_compare_select.ROWS + tf_activation.ROWS + tf_math.ROWS + tf_cast_fill_view.ROWS,
+    tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS + tf_grad.ROWS
+    + tf_cast_fill_view.ROWS,
     lambda row: row.names)
+
+
+class Support(NamedTuple):
+    """Whether a target takes an op with a dtype. reason: a sentence: why not, or under which condition it does."""
+
+    ok: bool
+    reason: str = ""
+
+
+def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, target: str) -> str:
+    """Why `target` has no way to do this AscIR call, as a sentence; '' where it has one.
+
+    The host target computes every row in C; the ascend target needs an Ascend C form for the dtypes.
+    """
+    row = ASC_OPS[asc_type]
+    if target != "ascend":
+        return ""
+    key = row.form_key(in_dtypes, out_dtype)
+    if key in row.ascend:
+        return ""
+    if asc_type == "Cast":
+        return "The ascend target has no exact Cast from %s to %s." % (key[0].name, key[1].name)
+    why = row.ascend_refusal(key)
+    return "The ascend target has no %s of %s%s." % (asc_type, key.name, ": " + why if why else "")
+
+
+def _value_dtypes(op: TfOp, name: str, dtype: DType) -> Tuple[DType, ...]:
+    """The dtypes of an op's inputs when its attr T (or SrcT) is `dtype`."""
+    if name in ("Select", "SelectV2"):
+        return (BOOL, dtype, dtype)
+    return (dtype,) * _ARITY.get(name, 1)
+
+
+_ARITY = {name: 2 for name in (
+    "Add AddV2 Sub Mul Div RealDiv TruncateDiv FloorDiv FloorMod Mod TruncateMod DivNoNan MulNoNan Xdivy Xlogy BiasAdd "
+    "BiasAddV1 SquaredDifference Maximum Minimum BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Atan2 Pow Equal "
+    "NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual LogicalAnd LogicalOr AddN ReluGrad Relu6Grad "
+    "LeakyReluGrad EluGrad SeluGrad SoftplusGrad SoftsignGrad SigmoidGrad TanhGrad InvGrad ReciprocalGrad SqrtGrad "
+    "RsqrtGrad Fill").split()}
+_ARITY["ClipByValue"] = 3
+
+
+def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
+                   constant_operand: bool = False) -> List[RecordedCall]:
+    """The AscIR calls of op `name` for attr T = dtype, 16-bit floats promoted to float32. out_dtype: Cast's DstT.
+
+    constant_operand: the last input is the constant 3. Raises Refusal where the lowering refuses.
+    """
+    op = TF_OPS[name]
+    handler = RecordingHandler(ASC_OPS)
+    in_dtypes = _value_dtypes(op, name, dtype)
+    values = []
+    for i, d in enumerate(in_dtypes):
+        value = Recorded(d, 1 if name.startswith("BiasAdd") and i == 1 else 2)
+        if d in _HALVES and op.kind == "elementwise" and not (name == "Cast" and out_dtype in _HALVES):
+            value = handler.cast(value, FLOAT32)
+        if constant_operand and i == len(in_dtypes) - 1:
+            value = value._replace(known=3)
+        values.append(value)
+    result = op.lower(handler, Node(name, in_dtypes, (out_dtype or dtype,)), *values)
+    if op.kind == "elementwise" and result.dtype is FLOAT32 and (out_dtype or dtype) in _HALVES:
+        handler.cast(result, out_dtype or dtype)
+    return handler.calls
+
+
+def support(name: str, dtype: DType, target: str, out_dtype: Optional[DType] = None) -> Support:
+    """Whether `target` can fuse TF op `name` with attr T (SrcT) = dtype.
+
+    out_dtype: DstT of Cast, needed there. Raises KeyError for an op without a row, ValueError for an unknown target.
+    """
+    op = TF_OPS[name]
+    if target not in TARGETS:
+        raise ValueError("unknown target %r, known are %s" % (target, ", ".join(TARGETS)))
+    if dtype not in op.dtypes or (name == "Cast" and out_dtype not in op.dtypes):
+        return Support(False, "TensorFlow 1.15 has no CPU kernel of %s for %s." % (name, dtype.name))
+    for key in ((target, dtype.name), (target, "*")):
+        if key in op.refuse:
+            return Support(False, op.refuse[key])
+    condition = ""
+    try:
+        calls = recorded_calls(name, dtype, out_dtype)
+    except Refusal as refusal:
+        try:
+            calls = recorded_calls(name, dtype, out_dtype, constant_operand=True)
+        except Refusal:
+            return Support(False, refusal.reason)
+        condition = "Only where the last input is a constant: " + refusal.reason
+    for call in calls:
+        reason = missing_form(call.type, call.in_dtypes, call.dtype, target)
+        if reason:
+            return Support(False, reason)
+    return Support(True, condition)

@@ -1,10 +1,7 @@
 """TF's casts, fills and views (ops that move no data)."""
-from tf_autofuse.ir.dtypes import (ALL_DTYPES, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8,
-                                   UINT16, UINT32, UINT64, UINT8)
+from tf_autofuse.ir.dtypes import UINT32
+from tf_autofuse.ops.composing import COMMON, EVERY_DTYPE
 from tf_autofuse.ops.schema import Refusal, TfOp
-
-_NUMBERS = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT8, INT16, INT32, INT64, UINT8, UINT16)
-_COMMON = _NUMBERS + (BOOL,)
 
 
 def _cast(h, node, x):
@@ -17,13 +14,27 @@ def _identity(h, node, x):
     return x
 
 
+def _fill(h, node, dims, value):
+    return value
+
+
+def _uniform(value):
+    def lower(h, node, x):
+        dtype = h.dtype_of(x)
+        return h.constant(bool(value) if dtype.kind == "b" else value, dtype)
+    return lower
+
+
 ROWS = (
-    TfOp(("Cast",), "elementwise", _COMMON + (UINT32, UINT64), _cast, "bits",
-         "Float to integer truncates; NaN and out-of-range values give what x86 conversion gives."),
-    TfOp(("Identity", "Snapshot", "StopGradient", "PreventGradient"), "view", _COMMON, _identity, "bits",
+    TfOp(("Cast",), "elementwise", EVERY_DTYPE, _cast, "bits",
+         "Float to integer truncates; NaN and out-of-range values give what x86's conversions give (int32 and "
+         "narrower: the low bits of the smallest int32). Float to float rounds half to even. To bool: x != 0."),
+    TfOp(("Identity", "StopGradient", "PreventGradient"), "view", EVERY_DTYPE, _identity, "bits",
          "Copies bits.", inputs=1),
-    TfOp(("Reshape", "Squeeze", "ExpandDims"), "view", tuple(ALL_DTYPES), _identity, "bits",
-         "Copies bits.", inputs=1),
-    TfOp(("BroadcastTo", "Fill"), "fill", _COMMON, _identity, "bits", "Copies bits.", inputs=1),
-    TfOp(("ZerosLike", "OnesLike"), "fill", _COMMON, None, "bits", "0 (or 1) everywhere, whatever the input."),
+    TfOp(("Snapshot",), "view", COMMON, _identity, "bits", "Copies bits.", inputs=1),
+    TfOp(("Reshape", "Squeeze", "ExpandDims"), "view", EVERY_DTYPE, _identity, "bits", "Copies bits.", inputs=1),
+    TfOp(("BroadcastTo",), "fill", COMMON, _identity, "bits", "Copies bits.", inputs=1),
+    TfOp(("Fill",), "fill", COMMON + (UINT32,), _fill, "bits", "Copies bits; the value is input 1."),
+    TfOp(("ZerosLike",), "fill", COMMON, _uniform(0), "bits", "0 everywhere, also where the input is NaN."),
+    TfOp(("OnesLike",), "fill", COMMON, _uniform(1), "bits", "1 everywhere, also where the input is NaN."),
 )

@@ -1,16 +1,10 @@
-"""TF's comparisons, logic and selections."""
-from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT16,
-                                   UINT8)
+"""TF's comparisons, logic, classifications and selections."""
+from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, UINT8
+from tf_autofuse.ops.composing import (COMMON, FLOATS, REALS, SIGNED, SINGLE_DOUBLE, call, literal,
+                                       require_same_shape)
 from tf_autofuse.ops.schema import Refusal, TfOp
 
-_ORDERED = (FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT8, INT16, INT32, INT64, UINT8)
-_ALL = _ORDERED + (UINT16, BOOL)
-
-
-def _compare(asc_type):
-    def lower(h, node, a, b):
-        return h.call(asc_type, a, b)
-    return lower
+_ORDERED = FLOATS + SIGNED + (UINT8,)
 
 
 def _equality(asc_type):
@@ -21,15 +15,10 @@ def _equality(asc_type):
     return lower
 
 
-def require_same_shape(h, *values):
-    """TF's check of ops that do not broadcast: all values have the first one's shape."""
-    first = values[0]
-    for v in values[1:]:
-        if h.rank_of(v) != h.rank_of(first):
-            raise Refusal("The inputs have different ranks (%d and %d) and the op does not broadcast."
-                          % (h.rank_of(first), h.rank_of(v)))
-        for i in range(h.rank_of(first)):
-            h.require_equal_dim(first, i, v, i)
+def _approximate_equal(h, node, a, b):
+    require_same_shape(h, a, b)
+    distance = h.call("Abs", h.call("Sub", a, b))
+    return h.call("Lt", distance, literal(h, node.attr("tolerance", 1e-5), a))
 
 
 def _select(h, node, condition, a, b):
@@ -43,25 +32,25 @@ def _select(h, node, condition, a, b):
     return h.call("Where", condition, a, b)
 
 
-def _select_v2(h, node, condition, a, b):
-    return h.call("Where", condition, a, b)
-
-
 ROWS = (
     TfOp(("Equal",), "elementwise", _ORDERED + (BOOL,), _equality("Eq"), "bits",
          "False where an operand is NaN; 0.0 equals -0.0."),
     TfOp(("NotEqual",), "elementwise", _ORDERED + (BOOL,), _equality("Ne"), "bits",
          "True where an operand is NaN; 0.0 equals -0.0."),
-    TfOp(("Greater",), "elementwise", _ORDERED, _compare("Gt"), "bits", "False where an operand is NaN."),
-    TfOp(("GreaterEqual",), "elementwise", _ORDERED, _compare("Ge"), "bits", "False where an operand is NaN."),
-    TfOp(("Less",), "elementwise", _ORDERED, _compare("Lt"), "bits", "False where an operand is NaN."),
-    TfOp(("LessEqual",), "elementwise", _ORDERED, _compare("Le"), "bits", "False where an operand is NaN."),
-    TfOp(("LogicalAnd",), "elementwise", (BOOL,), _compare("LogicalAnd"), "bits", "Truth table of and."),
-    TfOp(("LogicalOr",), "elementwise", (BOOL,), _compare("LogicalOr"), "bits", "Truth table of or."),
-    TfOp(("LogicalNot",), "elementwise", (BOOL,), lambda h, node, x: h.call("LogicalNot", x), "bits",
-         "Truth table of not."),
-    TfOp(("Select",), "elementwise", _ALL, _select, "bits",
+    TfOp(("Greater",), "elementwise", _ORDERED, call("Gt"), "bits", "False where an operand is NaN."),
+    TfOp(("GreaterEqual",), "elementwise", _ORDERED, call("Ge"), "bits", "False where an operand is NaN."),
+    TfOp(("Less",), "elementwise", _ORDERED, call("Lt"), "bits", "False where an operand is NaN."),
+    TfOp(("LessEqual",), "elementwise", _ORDERED, call("Le"), "bits", "False where an operand is NaN."),
+    TfOp(("ApproximateEqual",), "elementwise", SINGLE_DOUBLE, _approximate_equal, "bits",
+         "|x - y| < tolerance: false where an operand is NaN or both are the same infinity."),
+    TfOp(("IsNan",), "elementwise", FLOATS, call("IsNan"), "bits", "True for NaN of either sign."),
+    TfOp(("IsInf",), "elementwise", REALS, call("IsInf"), "bits", "True for both infinities."),
+    TfOp(("IsFinite",), "elementwise", REALS, call("IsFinite"), "bits", "False for NaN and both infinities."),
+    TfOp(("LogicalAnd",), "elementwise", (BOOL,), call("LogicalAnd"), "bits", "Truth table of and."),
+    TfOp(("LogicalOr",), "elementwise", (BOOL,), call("LogicalOr"), "bits", "Truth table of or."),
+    TfOp(("LogicalNot",), "elementwise", (BOOL,), call("LogicalNot"), "bits", "Truth table of not."),
+    TfOp(("Select",), "elementwise", COMMON, _select, "bits",
          "Copies bits, NaN payloads included; a vector condition selects rows, a scalar one the whole tensor."),
-    TfOp(("SelectV2",), "elementwise", _ALL, _select_v2, "bits",
+    TfOp(("SelectV2",), "elementwise", COMMON, call("Where"), "bits",
          "Copies bits, NaN payloads included; all three inputs broadcast."),
 )
