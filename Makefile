@@ -1,0 +1,44 @@
+# `make demo` and `make test` set up everything they need first; see README.md.
+# VENV=folder puts the environment elsewhere; PYTHON37=path names the Python 3.7; ARGS="..." goes to pytest.
+VENV ?= .venv
+VENV_TFFREE ?= $(VENV)-tffree
+PYTHON37 ?=
+export PYTHON37
+MAKEFLAGS += --no-print-directory
+PY = $(VENV)/bin/python
+DEMO_FLAGS = --enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;
+
+.PHONY: help setup demo test docs lint bench clean distclean
+
+help:
+	@echo "make demo   set up, fuse the public example, show and check what came of it"
+	@echo "make test   set up, run all tests"
+	@echo "make docs   write the generated documents again"
+	@echo "make lint   line lengths, syntax and unused names"
+	@echo "make bench  set up, run the measurements of bench/"
+	@echo "make clean  remove build products;  make distclean: the environments too"
+
+setup:
+	@sh scripts/setup.sh "$(VENV)"
+
+demo: setup
+	@AUTOFUSE_FLAGS="$(DEMO_FLAGS)" "$(PY)" examples/show.py
+
+test: setup
+	@sh scripts/test.sh "$(VENV)" "$(VENV_TFFREE)" $(ARGS)
+
+docs: setup
+	@"$(PY)" -m tf_autofuse docs --write
+
+lint: setup
+	@"$(PY)" scripts/lint.py
+
+bench: setup
+	@"$(PY)" -m bench $(ARGS)
+
+clean:
+	rm -rf build dist *.egg-info tf_autofuse/frontend/_native*.so .pytest_cache .hypothesis
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+distclean: clean
+	rm -rf "$(VENV)" "$(VENV_TFFREE)"

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Runs the tests: first the part without TensorFlow on another Python (where one from 3.8 to 3.11 is at hand), then
+# everything on Python 3.7. test.sh FOLDER_OF_THE_ENVIRONMENT FOLDER_OF_THE_OTHER [pytest's arguments]
+# On exit the last line is pytest's own; the first run that fails ends the script with its exit code.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/steps.sh
+
+venv=$1
+other=$2
+shift 2
+export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONDONTWRITEBYTECODE=1
+
+if [ -x "$other/bin/python" ] || found=$(sh scripts/find_python.sh --quiet 3.11 3.10 3.9 3.8); then
+    step "environment without TensorFlow"
+    wanted=$(checksum requirements-tffree.txt constraints-tffree.txt)
+    [ -x "$other/bin/python" ] || new_environment "$found" "$other"
+    if ! is_stamped "$other/.stamps/packages" "$wanted"; then
+        install_pinned "$other/bin/python" requirements-tffree.txt constraints-tffree.txt ||
+            die "The packages for the tests without TensorFlow could not be installed; pip's message above says why."
+        write_stamp "$other/.stamps/packages" "$wanted"
+    fi
+    done_step "$("$other/bin/python" -V 2>&1) in $other"
+    step "tests without TensorFlow"
+    "$other/bin/python" -m pytest -q -n 2 -p no:cacheprovider -m "not tensorflow and not once"
+    done_step
+else
+    printf '==> no Python 3.8 to 3.11 here: the part without TensorFlow is tested on 3.7 only\n'
+fi
+
+step "tests on $("$venv/bin/python" -V 2>&1)"
+exec "$venv/bin/python" -m pytest -q -n 2 --dist worksteal --durations 10 "$@"
