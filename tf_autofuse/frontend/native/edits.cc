@@ -1,0 +1,290 @@
+#include "edits.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <deque>
+#include <set>
+
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace autofuse {
+
+using tensorflow::Edge;
+using tensorflow::Node;
+using tensorflow::Status;
+using tensorflow::errors::InvalidArgument;
+
+EditApplier::EditApplier(tensorflow::Graph* graph, const GraphAnalysis& analysis,
+                         tensorflow::FunctionLibraryDefinition* library,
+                         std::function<bool(const std::string&)> runs_here)
+    : graph_(graph), analysis_(analysis), library_(library), runs_here_(std::move(runs_here)),
+      nodes_(analysis.order()), moved_(nodes_.size()) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    names_.insert(nodes_[i]->name());
+    rank_[nodes_[i]] = static_cast<int>(i);
+  }
+}
+
+Liveness EditApplier::LivenessOf(const Edge& edge) const {
+  const auto fused = fused_alive_.find(edge.src());
+  return fused != fused_alive_.end() ? fused->second : analysis_.EdgeLiveness(edge);
+}
+
+Status EditApplier::CheckNodes(const Edit& edit, Region* region) {
+  if (edit.op != "AscBackend" && edit.op != "FusedAscBackend") {
+    return InvalidArgument("the op is ", edit.op, ", not AscBackend or FusedAscBackend");
+  }
+  // TensorFlow's rule for the name of a node.
+  const auto allowed = [](char c) { return isalnum(static_cast<unsigned char>(c)) || strchr("_.\\-/>", c) != nullptr; };
+  if (edit.name.empty() || !(isalnum(static_cast<unsigned char>(edit.name[0])) || edit.name[0] == '.') ||
+      !std::all_of(edit.name.begin(), edit.name.end(), allowed)) {
+    return InvalidArgument("'", edit.name, "' is not a valid node name");
+  }
+  if (names_.count(edit.name)) return InvalidArgument("a node named ", edit.name, " is there already");
+  if (edit.nodes.empty() || edit.outputs.empty()) return InvalidArgument("the region has no node or no output");
+  for (int index : edit.nodes) {
+    if (index < 0 || index >= static_cast<int>(nodes_.size())) return InvalidArgument("no node has number ", index);
+    Node* node = nodes_[index];
+    if (node == nullptr) {
+      return InvalidArgument("node ", index, " belongs to an earlier region");
+    }
+    if (!region->members.insert(node).second) return InvalidArgument(node->name(), " is listed twice");
+    region->nodes.push_back(node);
+    if (node->IsControlFlow() || node->IsArg() || node->IsRetval() || node->IsSend() || node->IsRecv() ||
+        node->type_string() == "LoopCond" || node->IsControlTrigger()) {
+      return InvalidArgument(node->name(), " (", node->type_string(), ") directs the graph's flow");
+    }
+    if (node->op_def().is_stateful()) return InvalidArgument(node->name(), " is stateful");
+    const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
+    if (std::any_of(node->input_types().begin(), node->input_types().end(), is_ref) ||
+        std::any_of(node->output_types().begin(), node->output_types().end(), is_ref)) {
+      return InvalidArgument(node->name(), " reads or gives a reference");
+    }
+    const Node* first = region->nodes[0];
+    if (node->assigned_device_name() != first->assigned_device_name()) {
+      return InvalidArgument(node->name(), " is on ", node->assigned_device_name(), ", ", first->name(), " on ",
+                             first->assigned_device_name());
+    }
+    if (analysis_.frame(index) != analysis_.frame(edit.nodes[0])) {
+      return InvalidArgument(node->name(), " is in another while frame than ", first->name());
+    }
+  }
+  std::sort(region->nodes.begin(), region->nodes.end(), [this](const Node* a, const Node* b) {
+    return rank_.at(a) < rank_.at(b);
+  });
+  const std::string& device = region->nodes[0]->assigned_device_name();
+  if (!runs_here_(device)) return InvalidArgument("its device ", device, " can't run the fused op in this process");
+  return Status::OK();
+}
+
+Status EditApplier::CheckInputs(const Edit& edit, Region* region) {
+  std::set<std::pair<const Node*, int>> given;
+  for (const Port& input : edit.inputs) {
+    if (input.first < 0 || input.first >= static_cast<int>(nodes_.size())) {
+      return InvalidArgument("no node has number ", input.first);
+    }
+    Source source;
+    if (nodes_[input.first] != nullptr) {
+      source = {nodes_[input.first], input.second};
+    } else {
+      const auto moved = moved_[input.first].find(input.second);
+      if (moved == moved_[input.first].end()) {
+        return InvalidArgument("input ", input.first, ":", input.second, " is hidden in an earlier region");
+      }
+      source = moved->second;
+    }
+    if (source.port < 0 || source.port >= source.node->num_outputs()) {
+      return InvalidArgument(source.node->name(), " has no output ", source.port);
+    }
+    if (region->members.count(source.node)) return InvalidArgument(source.node->name(), " is inside of the region");
+    if (tensorflow::IsRefType(source.node->output_type(source.port))) {
+      return InvalidArgument(source.node->name(), " gives a reference");
+    }
+    if (!given.insert({source.node, source.port}).second) {
+      return InvalidArgument("input ", source.node->name(), ":", source.port, " is listed twice");
+    }
+    region->inputs.push_back(source);
+  }
+  std::unordered_set<const Node*> seen;
+  std::set<std::pair<const Node*, int>> read;
+  for (const Node* node : region->nodes) {
+    for (const Edge* edge : node->in_edges()) {
+      if (edge->src()->IsSource() || region->members.count(edge->src())) continue;
+      region->alive = Union(region->alive, LivenessOf(*edge));
+      if (edge->IsControlEdge()) {
+        if (seen.insert(edge->src()).second) region->control_inputs.push_back(edge->src());
+        continue;
+      }
+      read.insert({edge->src(), edge->src_output()});
+      if (!given.count({edge->src(), edge->src_output()})) {
+        return InvalidArgument(node->name(), " reads ", edge->src()->name(), ":", edge->src_output(),
+                               ", which is no input of the region");
+      }
+    }
+  }
+  // An input that no node reads could bring in another frame or liveness.
+  if (read.size() != given.size()) return InvalidArgument("an input is read by no node of the region");
+  if (!analysis_.frame(edit.nodes[0]).empty() && edit.inputs.empty()) {
+    return InvalidArgument("a region in a while frame needs a data input");
+  }
+  std::sort(region->control_inputs.begin(), region->control_inputs.end(), [this](const Node* a, const Node* b) {
+    return rank_.at(a) < rank_.at(b);
+  });
+  return Status::OK();
+}
+
+// What leaves the region must be listed, and must have been alive exactly when the whole region is: one dead input
+// makes the fused node dead with all of its outputs.
+Status EditApplier::CheckOutputs(const Edit& edit, const Region& region) {
+  std::set<std::pair<const Node*, int>> given;
+  for (const Port& output : edit.outputs) {
+    if (output.first < 0 || output.first >= static_cast<int>(nodes_.size()) || nodes_[output.first] == nullptr ||
+        !region.members.count(nodes_[output.first])) {
+      return InvalidArgument("output ", output.first, ":", output.second, " is not of the region");
+    }
+    const Node* node = nodes_[output.first];
+    if (output.second < 0 || output.second >= node->num_outputs()) {
+      return InvalidArgument(node->name(), " has no output ", output.second);
+    }
+    if (!given.insert({node, output.second}).second) {
+      return InvalidArgument("output ", node->name(), ":", output.second, " is listed twice");
+    }
+  }
+  for (const Node* node : region.nodes) {
+    bool leaves = false;
+    for (int port = 0; port < node->num_outputs(); ++port) leaves = leaves || given.count({node, port}) > 0;
+    for (const Edge* edge : node->out_edges()) {
+      if (edge->dst()->IsSink() || region.members.count(edge->dst())) continue;
+      leaves = true;
+      if (!edge->IsControlEdge() && !given.count({node, edge->src_output()})) {
+        return InvalidArgument(edge->dst()->name(), " reads ", node->name(), ":", edge->src_output(),
+                               ", which is no output of the region");
+      }
+    }
+    if (leaves && analysis_.liveness(rank_.at(node)) != region.alive) {
+      return InvalidArgument(node->name(), " runs under other conditions (tf.cond branch) than the whole region");
+    }
+  }
+  return Status::OK();
+}
+
+Status EditApplier::CheckNoCycle(const Region& region) {
+  std::vector<bool> visited(graph_->num_node_ids(), false);
+  std::deque<const Node*> queue;
+  const auto push = [&](const Edge* edge) {
+    if (!edge->dst()->IsOp() || IsBackEdge(*edge) || visited[edge->dst()->id()]) return;
+    visited[edge->dst()->id()] = true;
+    queue.push_back(edge->dst());
+  };
+  for (const Node* node : region.nodes) {
+    for (const Edge* edge : node->out_edges()) {
+      if (!region.members.count(edge->dst())) push(edge);
+    }
+  }
+  while (!queue.empty()) {
+    const Node* node = queue.front();
+    queue.pop_front();
+    if (region.members.count(node)) {
+      return InvalidArgument("it would make a cycle through ", node->name());
+    }
+    for (const Edge* edge : node->out_edges()) push(edge);
+  }
+  return Status::OK();
+}
+
+Status EditApplier::Check(const Edit& edit, Region* region) {
+  TF_RETURN_IF_ERROR(CheckNodes(edit, region));
+  TF_RETURN_IF_ERROR(CheckInputs(edit, region));
+  TF_RETURN_IF_ERROR(CheckOutputs(edit, *region));
+  return CheckNoCycle(*region);
+}
+
+Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::string& function, Node** node) {
+  tensorflow::NodeDef def;
+  def.set_name(edit.name);
+  def.set_op(edit.op);
+  def.set_device(region.nodes[0]->assigned_device_name());
+  tensorflow::DataTypeVector input_types, output_types;
+  for (const Source& input : region.inputs) {
+    input_types.push_back(input.node->output_type(input.port));
+    def.add_input(tensorflow::strings::StrCat(input.node->name(), ":", input.port));
+  }
+  for (const Port& output : edit.outputs) output_types.push_back(nodes_[output.first]->output_type(output.second));
+  std::vector<tensorflow::string> origins;
+  for (const Node* origin : region.nodes) origins.push_back(origin->name());
+  auto& attrs = *def.mutable_attr();
+  for (const auto& attr : edit.attrs) attrs[attr.first] = attr.second;
+  tensorflow::SetAttrValue(input_types, &attrs["Tin"]);
+  tensorflow::SetAttrValue(output_types, &attrs["Tout"]);
+  tensorflow::SetAttrValue(origins, &attrs["origin_nodes"]);
+  attrs["fallback"].mutable_func()->set_name(function);
+  Status status;
+  *node = graph_->AddNode(def, &status);
+  return status;
+}
+
+Status EditApplier::Apply(const Edit& edit) {
+  Region region;
+  TF_RETURN_IF_ERROR(Check(edit, &region));
+
+  std::string key = "region";
+  for (const auto& attr : edit.attrs) {
+    if (attr.first == "kernel_key") key = attr.second.s();
+  }
+  std::replace_if(key.begin(), key.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); }, '_');
+  const std::string function = library_->UniqueFunctionName(kFallbackPrefix + key + "_");
+  std::vector<std::pair<Node*, int>> inputs, outputs;
+  for (const Source& input : region.inputs) inputs.push_back({input.node, input.port});
+  for (const Port& output : edit.outputs) outputs.push_back({nodes_[output.first], output.second});
+  TF_RETURN_IF_ERROR(library_->AddFunctionDef(RegionFunction(function, region.nodes, inputs, outputs)));
+  Node* fused = nullptr;
+  TF_RETURN_IF_ERROR(MakeNode(edit, region, function, &fused));
+
+  // From here on nothing can be refused any more.
+  fused->set_assigned_device_name(region.nodes[0]->assigned_device_name());
+  for (size_t i = 0; i < inputs.size(); ++i) graph_->AddEdge(inputs[i].first, inputs[i].second, fused, i);
+  for (Node* source : region.control_inputs) graph_->AddControlEdge(source, fused);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    std::vector<const Edge*> readers;
+    for (const Edge* edge : outputs[k].first->out_edges()) {
+      if (edge->src_output() == outputs[k].second && !region.members.count(edge->dst())) readers.push_back(edge);
+    }
+    for (const Edge* edge : readers) {
+      TF_RETURN_IF_ERROR(graph_->UpdateEdge(fused, k, edge->dst(), edge->dst_input()));
+    }
+    moved_[edit.outputs[k].first][edit.outputs[k].second] = {fused, static_cast<int>(k)};
+  }
+  for (Node* node : region.nodes) {
+    std::vector<const Edge*> followers;
+    for (const Edge* edge : node->out_edges()) {
+      if (edge->IsControlEdge() && edge->dst()->IsOp() && !region.members.count(edge->dst())) {
+        followers.push_back(edge);
+      }
+    }
+    for (const Edge* edge : followers) {
+      Node* follower = edge->dst();
+      graph_->RemoveControlEdge(edge);
+      graph_->AddControlEdge(fused, follower);
+    }
+  }
+  int rank = 0;
+  for (int index : edit.nodes) {
+    rank = std::max(rank, index);
+    Node* node = nodes_[index];
+    nodes_[index] = nullptr;
+    rank_.erase(node);
+    graph_->RemoveNode(node);
+  }
+  rank_[fused] = rank;
+  names_.insert(edit.name);
+  fused_alive_[fused] = region.alive;
+  return Status::OK();
+}
+
+void EditApplier::Finish() { tensorflow::FixupSourceAndSinkEdges(graph_); }
+
+}  // namespace autofuse

@@ -1,0 +1,154 @@
+#include "kernel_registry.h"
+
+#include <dlfcn.h>
+
+#include <set>
+
+#include "kernel_meta.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace autofuse {
+
+using tensorflow::Status;
+using tensorflow::errors::FailedPrecondition;
+using tensorflow::errors::NotFound;
+
+namespace {
+
+constexpr tensorflow::int64 kAbiVersion = 1;
+constexpr tensorflow::int64 kMaxTilingBytes = 1 << 20;
+
+template <typename Function>
+Status Symbol(void* library, const std::string& path, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  if (*function != nullptr) return Status::OK();
+  return NotFound("the kernel library ", path, " has no ", name, "; delete it so that it is built again");
+}
+
+Status CheckMeta(const KernelMeta& meta) {
+  if (meta.input_ranks.size() != meta.input_dtypes.size() || meta.output_ranks.size() != meta.output_dtypes.size() ||
+      meta.output_ranks.empty() || meta.size_count < 0 || meta.machine.core_num == 0) {
+    return FailedPrecondition("the description of kernel ", meta.name, " contradicts itself");
+  }
+  for (const auto& types : {meta.input_dtypes, meta.output_dtypes}) {
+    for (auto type : types) {
+      if (!tensorflow::DataTypeCanUseMemcpy(type)) {
+        return FailedPrecondition("kernel ", meta.name, " handles ", tensorflow::DataTypeString(type),
+                                  ", which is no plain type");
+      }
+    }
+  }
+  for (const auto& pair : meta.forward) {
+    if (pair.first < 0 || pair.first >= static_cast<int>(meta.input_ranks.size()) || pair.second < 0 ||
+        pair.second >= static_cast<int>(meta.output_ranks.size())) {
+      return FailedPrecondition("kernel ", meta.name, " forwards input ", pair.first, " to output ", pair.second);
+    }
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
+Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
+  TF_RETURN_IF_ERROR(CheckMeta(meta));
+  void* library = dlopen(meta.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    return NotFound("the kernel library can't be loaded: ", reason == nullptr ? meta.library.c_str() : reason,
+                    "; delete it so that it is built again");
+  }
+  auto loaded = std::make_shared<Kernel>();
+  loaded->meta = meta;
+  AutofuseAbiVersion version = nullptr;
+  AutofuseTilingSize tiling_size = nullptr;
+  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_abi_version", &version));
+  if (version() != kAbiVersion) {
+    return FailedPrecondition("the kernel library ", meta.library, " has ABI version ", version(), ", not ",
+                              kAbiVersion, "; clear the kernel cache");
+  }
+  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_shape", &loaded->shape));
+  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling_size", &tiling_size));
+  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling", &loaded->tiling));
+  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_run_blocks", &loaded->run_blocks));
+  loaded->tiling_size = tiling_size();
+  if (loaded->tiling_size < 0 || loaded->tiling_size > kMaxTilingBytes) {
+    return FailedPrecondition("the kernel library ", meta.library, " wants ", loaded->tiling_size,
+                              " bytes of tiling data");
+  }
+  const auto needs_all = reinterpret_cast<AutofuseNeedsAllBlocks>(dlsym(library, "autofuse_needs_all_blocks"));
+  loaded->needs_all_blocks = needs_all != nullptr && needs_all() != 0;
+  *kernel = std::move(loaded);
+  return Status::OK();
+}
+
+KernelRegistry& KernelRegistry::Global() {
+  static KernelRegistry* registry = new KernelRegistry;  // outlives every session
+  return *registry;
+}
+
+void KernelRegistry::Add(const std::string& key, std::shared_ptr<Kernel> kernel) {
+  std::lock_guard<std::mutex> lock(mu_);
+  kernels_[key] = std::move(kernel);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<Kernel> KernelRegistry::Find(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mu_);
+  const auto found = kernels_.find(key);
+  return found == kernels_.end() ? nullptr : found->second;
+}
+
+bool KernelRegistry::Disable(const std::string& key) {
+  const auto kernel = Find(key);
+  if (kernel != nullptr) kernel->disabled = true;
+  return kernel != nullptr;
+}
+
+void KernelRegistry::Remove(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mu_);
+  kernels_.erase(key);
+}
+
+std::shared_ptr<KernelStats> KernelRegistry::Stats(const std::string& key) {
+  std::lock_guard<std::mutex> lock(mu_);
+  auto& stats = stats_[key];
+  if (stats == nullptr) stats = std::make_shared<KernelStats>();
+  return stats;
+}
+
+std::map<std::string, std::shared_ptr<KernelStats>> KernelRegistry::AllStats() {
+  std::lock_guard<std::mutex> lock(mu_);
+  return stats_;
+}
+
+void KernelRegistry::ResetStats() {
+  for (auto& entry : AllStats()) {
+    KernelStats& stats = *entry.second;
+    stats.calls = stats.plans = stats.fallbacks = stats.errors = stats.run_ns = 0;
+    std::lock_guard<std::mutex> lock(stats.mu);
+    stats.last_dims.clear();
+    stats.last_block_dim = 0;
+  }
+}
+
+std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string& asc_graph) {
+  auto kernel = KernelRegistry::Global().Find(key);
+  if (kernel != nullptr) return kernel;
+  KernelMeta meta;
+  bool found = false;
+  Status status = ResolveKernel(key, asc_graph, &found, &meta);
+  if (status.ok() && found) status = LoadKernel(meta, &kernel);
+  if (!status.ok()) {
+    static std::mutex mu;
+    static auto* warned = new std::set<std::string>;
+    std::lock_guard<std::mutex> lock(mu);
+    if (warned->insert(key).second) {
+      LOG(WARNING) << "TF-AutoFuse: no kernel for " << key << ", its original ops run: " << status.error_message();
+    }
+  }
+  if (kernel != nullptr) KernelRegistry::Global().Add(key, kernel);
+  return kernel;
+}
+
+}  // namespace autofuse

@@ -1,0 +1,94 @@
+// The kernels of this process by key, and what is counted about them.
+//
+// A kernel gets here by register_kernel from Python (also while sessions run: a node that had none looks again when
+// the registry's generation has changed) or by the resolver, which is asked once when a node is made. Kernel libraries
+// stay loaded until the process ends.
+#ifndef TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
+#define TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernel_abi.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/status.h"
+#include "tensorflow/core/lib/gtl/inlined_vector.h"
+
+namespace autofuse {
+
+using Dims = tensorflow::gtl::InlinedVector<tensorflow::int64, 16>;
+
+struct KernelMeta {
+  std::string library;  // path
+  std::string name;
+  std::vector<int> input_ranks;
+  std::vector<int> output_ranks;
+  tensorflow::DataTypeVector input_dtypes;
+  tensorflow::DataTypeVector output_dtypes;
+  int size_count = 0;
+  std::vector<std::pair<int, int>> forward;  // (input, output): the output may take the input's buffer
+  tensorflow::int64 small_bytes = 65536;     // up to so many bytes of GM traffic the calling thread runs alone
+  AutofuseMachine machine = {48, 0, 196352};
+};
+
+// Counters of all nodes that share a kernel key.
+struct KernelStats {
+  std::atomic<tensorflow::int64> calls{0};      // by the kernel or by the fallback
+  std::atomic<tensorflow::int64> plans{0};      // distinct shapes planned
+  std::atomic<tensorflow::int64> fallbacks{0};  // calls that ran the original ops
+  std::atomic<tensorflow::int64> errors{0};     // kernels that broke a rule
+  std::atomic<tensorflow::int64> run_ns{0};     // in run_blocks, when timing is on
+  std::mutex mu;                                // guards the rest
+  Dims last_dims;
+  tensorflow::uint32 last_block_dim = 0;
+};
+
+struct Kernel {
+  KernelMeta meta;
+  AutofuseShape shape = nullptr;
+  AutofuseTiling tiling = nullptr;
+  AutofuseRunBlocks run_blocks = nullptr;
+  tensorflow::int64 tiling_size = 0;
+  bool needs_all_blocks = false;
+  std::atomic<bool> disabled{false};
+  std::atomic<bool> warned{false};
+};
+
+// Loads meta.library and checks it. Errors: NotFound (no such file, a symbol is missing), FailedPrecondition (another
+// ABI version, or numbers that make no sense).
+tensorflow::Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel);
+
+class KernelRegistry {
+ public:
+  static KernelRegistry& Global();
+
+  void Add(const std::string& key, std::shared_ptr<Kernel> kernel);
+  std::shared_ptr<Kernel> Find(const std::string& key);
+  // The kernel's calls run the original ops from now on. False: no such kernel.
+  bool Disable(const std::string& key);
+  void Remove(const std::string& key);
+  // Changes with every Add.
+  tensorflow::int64 generation() const { return generation_.load(std::memory_order_acquire); }
+
+  std::shared_ptr<KernelStats> Stats(const std::string& key);
+  std::map<std::string, std::shared_ptr<KernelStats>> AllStats();
+  void ResetStats();
+
+ private:
+  std::mutex mu_;
+  std::map<std::string, std::shared_ptr<Kernel>> kernels_;
+  std::map<std::string, std::shared_ptr<KernelStats>> stats_;
+  std::atomic<tensorflow::int64> generation_{0};
+};
+
+// Find, else ask Python's resolver, load what it gives and add it. Null: there is none (a failure is warned about
+// once for each key).
+std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string& asc_graph);
+
+}  // namespace autofuse
+
+#endif  // TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
