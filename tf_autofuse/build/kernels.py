@@ -1,0 +1,248 @@
+"""From kernel sources to loadable kernel libraries.
+
+On entry: KernelSources of any number of regions. On exit: one result for each, in order: a KernelBinary whose
+library is in place and verified, or a BuildFailure with reason and remedy. Nothing here raises for what the machine
+does not have. Regions with the same code share one build; a compiler runs only for what the cache does not have.
+
+A library's key is made of what was compiled and what compiled it: `<code digest, 24>` + `<tools digest, 8>`. Where no
+compiler can be found, a library of the same code by any compiler serves.
+"""
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from tqdm import tqdm
+
+from tf_autofuse import diagnostics
+from tf_autofuse.build.cache import Cache, Entry, Unwritable, content_key
+from tf_autofuse.build.problem import Problem
+from tf_autofuse.build.storage import open_storage
+from tf_autofuse.build.toolchain import KERNEL_FLAGS, Toolchain, find_toolchain, first_error, run
+from tf_autofuse.build.twin_archive import TwinArchive, defines, tree_digest, twin_archive
+from tf_autofuse.codegen.abi import ABI_VERSION
+from tf_autofuse.codegen.sources import COMPILED, TWIN_UNITS, KernelSources
+from tf_autofuse.resources import npu_kernels_dir
+
+LIBRARY = "kernel.so"
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values that can
+    change code, for the key. environ: where CXX, PATH, HOME and the like are read."""
+
+    cache_dir: Optional[str]
+    cache_bytes: int
+    verbose: bool
+    twin_check: bool
+    code_key: Tuple
+    environ: Mapping[str, str]
+
+    @classmethod
+    def of(cls, config) -> "BuildSettings":
+        return cls(config.cache_dir or None, config.cache_size, bool(config.verbose), bool(config.twin_check),
+                   config.cache_key(), os.environ)
+
+
+@dataclass(frozen=True)
+class KernelBinary:
+    """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared object;
+    its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and linking."""
+
+    name: str
+    key: str
+    library: str
+    cached: bool
+    seconds: float = 0.0
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.library)
+
+
+@dataclass(frozen=True)
+class BuildFailure:
+    """reason and remedy: sentences. log: the compiler's own words. source_line: the generated line it is about."""
+
+    reason: str
+    remedy: str
+    log: str
+    name: str = ""
+    source_line: str = ""
+
+
+BuildResult = Union[KernelBinary, BuildFailure]
+
+
+class _CompileFailed(Exception):
+    def __init__(self, failure: BuildFailure):
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
+def warn(problem: Problem) -> None:
+    diagnostics.warn_once("build: " + problem.reason, problem.reason, problem.remedy)
+
+
+def open_cache(settings: BuildSettings) -> Union[Cache, Problem]:
+    """The cache of these settings; a Problem where kernels can't be kept anywhere on this machine."""
+    storage = open_storage(settings.cache_dir, settings.environ)
+    if storage is None:
+        return Problem("no folder was found that kernels can be kept in and loaded from",
+                       "set AUTOFUSE_CACHE_DIR to a writable folder on a file system without noexec")
+    return Cache(storage, settings.cache_bytes, warn)
+
+
+def code_digest(sources: KernelSources, settings: BuildSettings, npu_kernels_digest: str) -> str:
+    """The part of the key that says what is compiled."""
+    return content_key((("abi", ABI_VERSION), ("code", sources.code_text), ("device sources", npu_kernels_digest),
+                        ("config", _plain(settings.code_key)), ("twin check", settings.twin_check)))[:24]
+
+
+def tools_digest(toolchain: Toolchain, link_flags: Sequence[str]) -> str:
+    """The part of the key that says what compiles it."""
+    return content_key((("toolchain", toolchain.identity), ("flags", KERNEL_FLAGS), ("link", tuple(link_flags))))[:8]
+
+
+def _plain(value):
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(str(v) for v in value)
+    return value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)
+
+
+def build_kernels(sources: Sequence[KernelSources], config, progress: Optional[Callable[[int, int], None]] = None
+                  ) -> List[BuildResult]:
+    """Libraries for all sources, in order. config: a Config, or BuildSettings. progress(done, total) is called
+    as kernels are finished, on any thread; default: a bar on stderr when it takes more than a second."""
+    settings = config if isinstance(config, BuildSettings) else BuildSettings.of(config)
+    sources = list(sources)
+    if not sources:
+        return []
+    cache = open_cache(settings)
+    if isinstance(cache, Problem):
+        return [_failure(s, cache) for s in sources]
+    folder = npu_kernels_dir()
+    digest = tree_digest(folder)
+    codes = [code_digest(s, settings, digest) for s in sources]
+    first: Dict[str, KernelSources] = {}
+    for code, s in zip(codes, sources):
+        first.setdefault(code, s)
+
+    toolchain = find_toolchain(settings.environ)
+    if isinstance(toolchain, Problem):
+        built = {code: _without_compiler(cache, code, s, toolchain) for code, s in first.items()}
+    else:
+        built = _build_all(cache, toolchain, folder, settings, first, progress)
+    return [_named(built[code], s) for code, s in zip(codes, sources)]
+
+
+def _failure(sources: KernelSources, problem: Problem) -> BuildFailure:
+    return BuildFailure(problem.reason, problem.remedy, problem.log, sources.name)
+
+
+def _named(result: BuildResult, sources: KernelSources) -> BuildResult:
+    return replace(result, name=sources.name)
+
+
+def _binary(entry: Entry, sources: KernelSources, made: bool) -> KernelBinary:
+    return KernelBinary(sources.name, entry.key, str(entry.file(LIBRARY)), not made,
+                        float(entry.manifest.get("seconds", 0.0)) if made else 0.0)
+
+
+def _without_compiler(cache: Cache, code: str, sources: KernelSources, problem: Problem) -> BuildResult:
+    entry = cache.find_any("kernel", code)
+    return _binary(entry, sources, False) if entry is not None else _failure(sources, problem)
+
+
+def _build_all(cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings,
+               first: Mapping[str, KernelSources], progress) -> Dict[str, BuildResult]:
+    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    archive = twin_archive(cache, toolchain, npu_kernels, settings.twin_check, jobs)
+    if isinstance(archive, Problem):
+        return {code: _without_compiler(cache, code, s, archive) for code, s in first.items()}
+    tools = tools_digest(toolchain, archive.link_flags)
+
+    def one(item: Tuple[str, KernelSources]) -> Tuple[str, BuildResult]:
+        code, s = item
+        try:
+            entry, made = cache.find_or_make(
+                "kernel", code + tools, lambda f: _compile(toolchain, archive, settings, s, f))
+            return code, _binary(entry, s, made)
+        except _CompileFailed as failed:
+            return code, failed.failure
+        except Unwritable as error:
+            return code, _failure(s, error.problem)
+        except OSError as error:
+            return code, BuildFailure("building failed (%s)" % (error.strerror or error),
+                                      "see the message; the region runs as TensorFlow's own ops", str(error), s.name)
+
+    built: Dict[str, BuildResult] = {}
+    with _Progress(len(first), settings.verbose, progress) as bar:
+        with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(first)))) as pool:
+            for code, result in pool.map(one, first.items()):
+                built[code] = result
+                bar.step()
+    if any(isinstance(r, KernelBinary) and not r.cached for r in built.values()):
+        cache.collect()
+    return built
+
+
+class _Progress:
+    """A bar on stderr, only for what takes longer than a second, and only where somebody looks."""
+
+    def __init__(self, total: int, verbose: bool, callback: Optional[Callable[[int, int], None]]):
+        self.total, self.done, self.callback = total, 0, callback
+        shown = callback is None and (verbose or sys.stderr.isatty())
+        self.bar = tqdm(total=total, desc="building kernels", unit="kernel", file=sys.stderr, delay=1.0, leave=False,
+                        disable=not shown)
+
+    def __enter__(self):
+        return self
+
+    def step(self):
+        self.done += 1
+        self.bar.update(1)
+        if self.callback is not None:
+            self.callback(self.done, self.total)
+
+    def __exit__(self, *exc):
+        self.bar.close()
+
+
+def write_sources(sources: KernelSources, folder: Path) -> None:
+    for name, text in sources.files:
+        with open(str(folder / name), "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+
+
+def twin_command(toolchain: Toolchain, archive: TwinArchive, check: bool, extra: Sequence[str] = ()) -> Tuple[str, ...]:
+    """The argument list that makes LIBRARY of the sources in the working folder."""
+    return (toolchain.command + KERNEL_FLAGS + defines(check) + tuple(extra) + ("-I.",)
+            + tuple("-I%s" % i for i in archive.include) + TWIN_UNITS + (str(archive.path),)
+            + archive.link_flags + ("-o", LIBRARY))
+
+
+def _compile(toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings, sources: KernelSources,
+             folder: Path) -> Mapping[str, object]:
+    write_sources(sources, folder)
+    command = twin_command(toolchain, archive, settings.twin_check)
+    start = time.perf_counter()
+    result = run(command, str(folder))
+    seconds = time.perf_counter() - start
+    if result.code != 0:
+        text, line = first_error(result.output, folder)
+        full = "No space left" in result.output
+        raise _CompileFailed(BuildFailure(
+            "the compiler failed on the kernel of %s: %s" % (sources.name, text),
+            "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one" if full else
+            "the region runs as TensorFlow's own ops; please report it with the folder that "
+            "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps", result.output, sources.name, line))
+    return {"name": sources.name, "symbol": sources.symbol, "abi": ABI_VERSION, "origin": list(sources.origin),
+            "compiler": list(toolchain.command), "version": toolchain.version, "command": list(command),
+            "seconds": round(seconds, 4), "sources": list(COMPILED)}

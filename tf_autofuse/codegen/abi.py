@@ -1,0 +1,66 @@
+"""The C interface between a kernel library and whoever loads it: version 1.
+
+A kernel library is one shared object with these symbols, all extern "C" (the native op and runtime/library.py
+call them; codegen/ascendc writes them):
+
+    int64_t autofuse_abi_version(void)
+    int32_t autofuse_shape(const int64_t* in_dims, int64_t* out_dims, int64_t* sizes)
+        in_dims: the dims of all inputs one after the other (ranks are static); out_dims likewise;
+        sizes: the symbols' values, in the order of FusedGraph.sizes. 0, or the number (from 1) of the check that
+        failed: then out_dims and sizes are undefined and the fallback gives the result.
+    const char* autofuse_check_text(int32_t number)        what check `number` says, for people
+    int64_t autofuse_tiling_size(void)                      bytes of the tiling data
+    int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine*, void* tiling, uint32_t* block_dim,
+                            uint64_t* workspace_bytes)      0, or nonzero: no plan; block_dim 0: nothing to do
+    int32_t autofuse_run_blocks(void* const* gm, const uint64_t* gm_bytes, void* workspace, const void* tiling,
+                                uint32_t block_dim, uint32_t first_block, uint32_t last_block,
+                                char* error, uint64_t error_capacity)
+        runs blocks [first, last) on the calling thread; gm: inputs, then outputs; nonzero: violation, text in error.
+        An output may be the same memory as an input where the kernel's `forward` pairs say so.
+    int32_t autofuse_needs_all_blocks(void)                 optional: nonzero where one call must run all blocks
+"""
+import ctypes
+from typing import NamedTuple
+
+ABI_VERSION = 1
+
+
+class AutofuseMachine(ctypes.Structure):
+    """core_num: vector cores to spread over; ub_size: bytes of UB that buffers may take."""
+
+    _fields_ = [("core_num", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("ub_size", ctypes.c_uint64)]
+
+
+#: The C++ side of AutofuseMachine; every generated host source has it exactly once.
+MACHINE_STRUCT = """\
+struct AutofuseMachine {
+  uint32_t core_num;
+  uint32_t reserved;
+  uint64_t ub_size;
+};
+"""
+
+
+class Symbol(NamedTuple):
+    """An exported function: its C type as ctypes sees it."""
+
+    name: str
+    result: type
+    arguments: tuple
+    optional: bool = False
+
+
+_I64 = ctypes.POINTER(ctypes.c_int64)
+
+SYMBOLS = (
+    Symbol("autofuse_abi_version", ctypes.c_int64, ()),
+    Symbol("autofuse_shape", ctypes.c_int32, (_I64, _I64, _I64)),
+    Symbol("autofuse_check_text", ctypes.c_char_p, (ctypes.c_int32,)),
+    Symbol("autofuse_tiling_size", ctypes.c_int64, ()),
+    Symbol("autofuse_tiling", ctypes.c_int32, (_I64, ctypes.POINTER(AutofuseMachine), ctypes.c_void_p,
+                                               ctypes.POINTER(ctypes.c_uint32), ctypes.POINTER(ctypes.c_uint64))),
+    Symbol("autofuse_run_blocks", ctypes.c_int32, (
+        ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint64)),
+    Symbol("autofuse_needs_all_blocks", ctypes.c_int32, (), True),
+)
