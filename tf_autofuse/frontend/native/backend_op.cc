@@ -244,7 +244,7 @@ class AscBackendOp : public tensorflow::OpKernel {
     const auto run = [&](uint32 first, uint32 last, std::string* error) {
       char text[kErrorBytes];
       text[0] = '\0';
-      const int32_t code = kernel.run_blocks(gm, reinterpret_cast<const uint64_t*>(plan.gm_bytes.data()), workspace,
+      const int32_t code = kernel.run_blocks(gm, plan.gm_bytes.data(), workspace,
                                              plan.tiling.data(), plan.block_dim, first, last, text, sizeof(text));
       if (code == 0) return;
       text[sizeof(text) - 1] = '\0';

@@ -173,7 +173,7 @@ PYBIND11_MODULE(_native, m) {
         "callable(context) -> bool, asked first; where it says no, the graph is not looked at.");
   m.def("set_report", [](const py::object& f) { SetHookFromPython(Hook::kReport, f); }, py::arg("callable"),
         "callable(list of {name, reason}), told the edits that were refused.");
-  m.def("set_dump_hook", [](const py::object& f) { SetHookFromPython(Hook::kDump, f); }, py::arg("callable"),
+  m.def("set_dump_callback", [](const py::object& f) { SetHookFromPython(Hook::kDump, f); }, py::arg("callable"),
         "callable(stage: 'before' | 'after', serialized GraphDef, context), called while set_dump(True).");
   m.def("set_resolver", [](const py::object& f) { SetHookFromPython(Hook::kResolver, f); }, py::arg("callable"),
         "callable(key, asc_graph: bytes) -> kernel description | None, asked for kernels that are not registered.");

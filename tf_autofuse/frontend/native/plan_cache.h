@@ -22,11 +22,11 @@ struct Plan {
   tensorflow::uint64 hash = 0;
   std::string refused;  // why the kernel is not for these shapes; empty: it is
   std::vector<tensorflow::TensorShape> out_shapes;
-  std::vector<tensorflow::uint64> gm_bytes;   // inputs, then outputs
+  std::vector<uint64_t> gm_bytes;   // inputs, then outputs
   tensorflow::uint64 total_bytes = 0;
   std::vector<tensorflow::uint64> tiling;     // the tiling data in 8-byte words
-  tensorflow::uint32 block_dim = 0;
-  tensorflow::uint64 workspace_bytes = 0;
+  uint32_t block_dim = 0;
+  uint64_t workspace_bytes = 0;
   // The kernel has run once with this plan without an error. Before that no output takes an input's buffer, so that
   // the original ops can still run on intact inputs.
   mutable std::atomic<bool> proven{false};
