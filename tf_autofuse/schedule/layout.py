@@ -1,0 +1,200 @@
+"""How tensors lie in UB, and the copies, counts and broadcasts that follow from it.
+
+A tensor's pattern is the tuple of vectorized axes that it extends along, outermost first. All tensors of one pattern
+have the same layout, so that elementwise nodes work on plain counts: row-major over the pattern, the innermost row
+padded to `row_align` elements where `padded` holds. The tile axis is the outermost of the vectorized axes, so what
+a tail tile uses is the front of the tensor.
+
+On exit every plan is legal for the instruction that it is for: rows that start at a row stride are 32 B aligned,
+copies that no single DataCopyPad can do have kind 'tile'.
+"""
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from tf_autofuse.ir.asc_graph import TensorAttr
+from tf_autofuse.machine import Machine
+from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, Limit, PadPlan, TransferDim,
+                                             TransferPlan)
+from tf_autofuse.symbolic.size import Size, align_up, is_static, known_equal, may_be_broadcast, product
+
+Pattern = Tuple[int, ...]
+#: LoadTile and StoreTile take this many dims.
+MAX_TRANSFER_DIMS = 4
+
+
+class Layout(NamedTuple):
+    """pattern: axes; sizes: extents with the whole tile; strides: in elements; row: innermost extent as laid out."""
+
+    pattern: Pattern
+    sizes: Tuple[Size, ...]
+    strides: Tuple[Size, ...]
+    row: Size
+
+    @property
+    def elements(self) -> Size:
+        """Elements from the first to the end of the last row."""
+        return self.sizes[0] * self.strides[0] if self.sizes else 1
+
+
+class Tile:
+    """The vectorized axes of one cut, and what their extents are.
+
+    axes: ids, the tile axis first; sizes: id -> Size (the tile axis: the tile symbol); actual: the tile axis's extent in
+    the tile at hand; row_align: elements that padded rows are a multiple of.
+    """
+
+    def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Size, row_align: int):
+        self.axes = axes
+        self.sizes = sizes
+        self.actual = actual
+        self.row_align = row_align
+
+    def layout(self, pattern: Pattern, padded: bool) -> Layout:
+        sizes = tuple(self.sizes[a] for a in pattern)
+        if not sizes:
+            return Layout(pattern, (), (), 1)
+        row = align_up(sizes[-1], self.row_align) if padded and len(sizes) > 1 else sizes[-1]
+        strides: List[Size] = [1]
+        step = row
+        for size in reversed(sizes[:-1]):
+            strides.append(step)
+            step = step * size
+        return Layout(pattern, sizes, tuple(reversed(strides)), row)
+
+    def live_sizes(self, layout: Layout, whole: bool) -> Tuple[Size, ...]:
+        """The extents in the tile at hand; whole: of a full tile (nodes outside of the loop)."""
+        if layout.pattern and layout.pattern[0] == self.axes[0] and not whole:
+            return (self.actual,) + layout.sizes[1:]
+        return layout.sizes
+
+    def count(self, layout: Layout, whole: bool) -> Size:
+        """Elements that one instruction over the tensor works on, padding included."""
+        sizes = self.live_sizes(layout, whole)
+        return sizes[0] * layout.strides[0] if sizes else 1
+
+    def bytes(self, layout: Layout, item_bytes: int) -> Size:
+        """Bytes of the tensor in UB: a multiple of CONTAINER_ALIGN."""
+        return align_up(layout.elements * item_bytes, CONTAINER_ALIGN)
+
+    def vectorized_strides(self, layout: Layout) -> Tuple[Size, ...]:
+        by_axis = dict(zip(layout.pattern, layout.strides))
+        return tuple(by_axis.get(a, 0) for a in self.axes)
+
+
+def merge_dims(dims) -> Tuple[TransferDim, ...]:
+    """Without unit dims; dims that both sides walk as one are one."""
+    merged: List[TransferDim] = []
+    for d in reversed([TransferDim(*d) for d in dims]):
+        if known_equal(d.size, 1):
+            continue
+        if merged:
+            inner = merged[-1]
+            if known_equal(d.gm_stride, inner.size * inner.gm_stride) and known_equal(
+                    d.ub_stride, inner.size * inner.ub_stride):
+                merged[-1] = TransferDim(d.size * inner.size, inner.gm_stride, inner.ub_stride)
+                continue
+        merged.append(d)
+    return tuple(reversed(merged)) or (TransferDim(1, 1, 1),)
+
+
+def is_contiguous(tile: Tile, pattern: Pattern, gm_strides: Dict[int, Size]) -> bool:
+    """Whether the tensor, dense in UB, is one block of GM."""
+    layout = tile.layout(pattern, padded=False)
+    dims = merge_dims((s, gm_strides[a], u) for a, s, u in zip(pattern, layout.sizes, layout.strides))
+    return len(dims) == 1 and (known_equal(dims[0].gm_stride, 1) or known_equal(dims[0].size, 1))
+
+
+class Transfer(NamedTuple):
+    plan: TransferPlan
+    limits: Tuple[Limit, ...]
+
+
+def transfer(tile: Tile, layout: Layout, gm_strides: Dict[int, Size], gm_offset: Size, item_bytes: int, whole: bool,
+             machine: Machine, name: str) -> Optional[Transfer]:
+    """The copy of a tensor between GM and UB; None where it has more dims than LoadTile takes.
+
+    gm_strides: vectorized axis -> GM stride in elements.
+    """
+    sizes = tile.live_sizes(layout, whole)
+    dims = merge_dims((s, gm_strides[a], u) for a, s, u in zip(layout.pattern, sizes, layout.strides))
+    elements = product(d.size for d in dims)
+    if len(dims) == 1 and (known_equal(dims[0].gm_stride, 1) or known_equal(dims[0].size, 1)):
+        return Transfer(TransferPlan("dense", (dims[0]._replace(gm_stride=1, ub_stride=1),), gm_offset, elements), ())
+    if len(dims) > MAX_TRANSFER_DIMS:
+        return None
+    limits = _rows_limits(tile, dims, sizes, item_bytes, machine, name)
+    if limits is None:
+        return Transfer(TransferPlan("tile", dims, gm_offset, elements), ())
+    return Transfer(TransferPlan("rows", dims, gm_offset, elements), limits)
+
+
+def _rows_limits(tile: Tile, dims, sizes, item_bytes: int, machine: Machine, name: str) -> Optional[Tuple[Limit, ...]]:
+    """What one DataCopyPad of blocks needs of the tiling; None where it cannot do the copy whatever the tiling."""
+    if len(dims) != 2 or may_be_broadcast(dims[0].gm_stride):
+        return None
+    rows, row = dims
+    if not (known_equal(row.gm_stride, 1) and known_equal(row.ub_stride, 1)):
+        return None
+    limits = []
+    if is_static(rows.size):
+        if rows.size > machine.dma_blocks:
+            return None
+    elif known_equal(rows.size, tile.actual) or known_equal(rows.size, tile.sizes[tile.axes[0]]):
+        limits.append(Limit(tile.sizes[tile.axes[0]], machine.dma_blocks, "blocks of one DataCopyPad of " + name))
+    else:
+        return None
+    gap = rows.gm_stride - row.size
+    if known_equal(gap, 0):
+        return tuple(limits)
+    if is_static(gap):
+        return tuple(limits) if 0 <= gap * item_bytes <= machine.dma_gap_bytes else None
+    # The sign of a symbolic gap is unknown: such a copy is left to LoadTile.
+    return None
+
+
+def broadcast(tile: Tile, source: Layout, result: Layout, grown: Pattern, whole: bool) -> Optional[BroadcastPlan]:
+    """Extending `source` along the axes `grown` gives `result`. None where the grown axes are not neighbours in the
+    result's pattern: such a broadcast is done in several steps."""
+    first = result.pattern.index(grown[0])
+    if result.pattern[first:first + len(grown)] != grown:
+        return None
+    sizes = tile.live_sizes(result, whole)
+    if not source.pattern:
+        return BroadcastPlan("fill", (), 1, tile.count(result, whole), 1, 1)
+    last = first + len(grown)
+    ends_row = last == len(result.pattern)
+    inner = 1 if ends_row else _span(result, last)
+    extent = product(sizes[first:last - 1]) * (result.row if ends_row else sizes[last - 1])
+    source_at = dict(zip(source.pattern, source.strides))
+    outer = _merge_outer([BroadcastDim(sizes[i], source_at[result.pattern[i]], result.strides[i])
+                          for i in range(first)])
+    if not outer:
+        return BroadcastPlan("rows", (), 1, extent, inner, inner)
+    rows = outer[-1]
+    return BroadcastPlan("columns" if ends_row else "blocks", outer[:-1], rows.size, extent, inner, rows.src_stride)
+
+
+def _span(layout: Layout, first: int) -> Size:
+    """Elements of one index of the axis before position `first`: the inner block, its padding included."""
+    size = layout.row
+    for s in layout.sizes[first:-1]:
+        size = size * s
+    return size
+
+
+def _merge_outer(dims: List[BroadcastDim]) -> Tuple[BroadcastDim, ...]:
+    merged: List[BroadcastDim] = []
+    for d in reversed([d for d in dims if not known_equal(d.size, 1)]):
+        if merged:
+            inner = merged[-1]
+            if known_equal(d.src_stride, inner.size * inner.src_stride) and known_equal(
+                    d.dst_stride, inner.size * inner.dst_stride):
+                merged[-1] = BroadcastDim(d.size * inner.size, inner.src_stride, inner.dst_stride)
+                continue
+        merged.append(d)
+    return tuple(reversed(merged))
+
+
+def pad_plan(tile: Tile, padded: Layout, whole: bool) -> PadPlan:
+    """RemovePad of a padded tensor of at least two axes."""
+    sizes = tile.live_sizes(padded, whole)
+    return PadPlan(product(sizes[:-1]), sizes[-1], padded.row)

@@ -1,0 +1,211 @@
+"""From a HintGraph to the ImplGraphs of its kernel: variants x tiling cases x templates.
+
+    HintGraph --simplify--> (contiguous variant | strided or static) --cut_positions--> TileGraph (general, unaligned)
+              --execution_order, allocate--> ImplGraph
+
+On exit: at least one ImplGraph without conditions has a legal tiling for every value of the symbols (a tile of one
+element fits UB); variants that cannot fit UB whatever the tile are left out; each passed `check.check`.
+"""
+import re
+from dataclasses import replace
+from typing import List, Mapping, Optional, Tuple
+
+from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Sched, TensorAttr, TensorRef
+from tf_autofuse.machine import Machine, usable_ub
+from tf_autofuse.ops.schema import AscOp
+from tf_autofuse.ops.table import ASC_OPS
+from tf_autofuse.schedule import check
+from tf_autofuse.schedule.axes import assume_contiguous, extends, is_strided, simplify
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, Container, ElementPlan, ImplGraph, Limit, Plan,
+                                             ScheduleRefusal)
+from tf_autofuse.schedule.layout import broadcast, pad_plan, transfer
+from tf_autofuse.schedule.memory import allocate
+from tf_autofuse.schedule.order import execution_order
+from tf_autofuse.schedule.split import axis_groups, cut_positions, split_at
+from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
+from tf_autofuse.symbolic.guards import Guard
+from tf_autofuse.symbolic.size import Size, evaluate, is_static, known_equal, substitute, symbol
+
+#: Instructions that use the fixed scratch area at the end of UB (machine.SELECT_SCRATCH).
+_SCRATCH_APIS = re.compile(r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
+#: Scratch bytes of the device helpers that schedules call for themselves, whatever the element count.
+_BROADCAST_TMP_BYTES = {"fill": 0, "rows": 0, "columns": 8192, "blocks": 0}
+_REMOVE_PAD_TMP_BYTES = 8192
+
+
+def schedule(graph: AscGraph, machine: Machine, table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
+    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key. Raises ScheduleRefusal where there is none."""
+    variants: List[Tuple[AscGraph, str, Tuple[Guard, ...]]] = []
+    if is_strided(graph):
+        contiguous = assume_contiguous(graph)
+        if contiguous is not None:
+            variants.append((simplify(contiguous.graph), "contiguous", contiguous.conditions))
+        variants.append((simplify(graph), "strided", ()))
+    else:
+        variants.append((simplify(graph), "static", ()))
+    impls: List[ImplGraph] = []
+    for simplified, variant, conditions in variants:
+        impls += _cases(simplified, variant, conditions, machine, table)
+    if not any(not i.conditions and _always_fits(i, machine) for i in impls):
+        raise ScheduleRefusal(_too_big(simplified, machine, table))
+    return tuple(check.check(replace(impl, tiling_key=key), machine) for key, impl in enumerate(impls))
+
+
+def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -> List[ImplGraph]:
+    """The variant's cases that can fit UB. The innermost cut stands in where none of the better ones is sure to."""
+    last = len(graph.loop_axes) - 1
+    positions = cut_positions(graph, machine)
+    impls = [i for p in positions for i in _templates(graph, p, variant, conditions, machine, table)]
+    if last not in positions and not any(_always_fits(i, machine) for i in impls):
+        impls += _templates(graph, last, variant, conditions, machine, table)
+    return impls
+
+
+def _templates(graph: AscGraph, position: int, variant: str, conditions, machine: Machine, table) -> List[ImplGraph]:
+    general = TileGraph(graph, split_at(graph, position), "general", table)
+    made = [_impl(general, variant, conditions, machine)]
+    if general.allows_unaligned():
+        made.append(_impl(TileGraph(graph, split_at(graph, position), "unaligned", table), variant, conditions, machine))
+    return [i for i in made if i is not None and _can_fit(i, machine)]
+
+
+def ub_bytes(impl: ImplGraph, values: Mapping[str, int]) -> int:
+    """UB that the kernel's buffers take, for values of all symbols including the tile symbol."""
+    tmp = max([0] + [evaluate(b, values) for b in impl.tmp_bytes])
+    return tmp + sum(c.buf_num * max(evaluate(b, values) for b in c.tensor_bytes) for c in impl.containers)
+
+
+def _smallest_tile(impl: ImplGraph) -> Optional[int]:
+    """UB bytes at a tile of 1 where that is static, else None."""
+    one = {impl.tile_symbol: 1}
+    sizes = [b for c in impl.containers for b in c.tensor_bytes] + list(impl.tmp_bytes)
+    return ub_bytes(impl, one) if all(is_static(substitute(s, one)) for s in sizes) else None
+
+
+def _can_fit(impl: ImplGraph, machine: Machine) -> bool:
+    bytes_ = _smallest_tile(impl)
+    return bytes_ is None or bytes_ <= usable_ub(machine, impl.uses_scratch)
+
+
+def _always_fits(impl: ImplGraph, machine: Machine) -> bool:
+    return _smallest_tile(impl) is not None and _can_fit(impl, machine)
+
+
+def _too_big(graph: AscGraph, machine: Machine, table) -> str:
+    """The sentence for a kernel that does not fit UB even with a tile of 1."""
+    tiles = TileGraph(graph, split_at(graph, len(graph.loop_axes) - 1), "general", table)
+    impl = _impl(tiles, "static", (), machine)
+    if impl is None:
+        return "a copy of %s has too many dims" % graph.name
+    return "%s needs %d B of UB for a tile of one element (%s), %d B are usable" % (
+        graph.name, _smallest_tile(impl), ", ".join(
+            "%s: %d x %s B" % (c.name, c.buf_num, c.bytes) for c in impl.containers),
+        usable_ub(machine, impl.uses_scratch))
+
+
+def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...], machine: Machine) -> Optional[ImplGraph]:
+    """The ImplGraph of one template; None where a copy has too many dims."""
+    order = execution_order(tiles)
+    plans: List[Tuple[str, Plan]] = []
+    limits: List[Limit] = []
+    tmp: List[Size] = []
+    for n in order:
+        if not n.runs:
+            continue
+        plan = _plan(tiles, n, machine, limits, tmp)
+        if plan is None:
+            return None
+        plans.append((n.name, plan))
+    allocation = allocate(tiles, order, machine)
+    split = tiles.split
+    nodes = tuple(_emit(tiles, n, allocation.memory) for n in order)
+    graph = AscGraph(tiles.graph.name, "impl", split.axes, nodes, tiles.graph.sizes, tiles.graph.loop_axes)
+    return ImplGraph(graph, tiles.template, variant, 0, conditions, split.cut.id, split.tile_out.id, split.tile_in.id,
+                     split.tile_symbol, split.tile_actual, split.outer, split.merged.id, split.block_out.id,
+                     split.block_in.id, split.block_symbol, split.vectorized, axis_groups(split), tiles.tile.row_align,
+                     allocation.containers, tuple(tmp), _uses_scratch(tiles), tuple(dict.fromkeys(limits)),
+                     tuple(plans))
+
+
+def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit], tmp: List[Size]) -> Optional[Plan]:
+    """The node's plan; adds what it needs of the tiling and of the scratch buffer."""
+    tile, layout = tiles.tile, tiles.layout(node)
+    if node.type in ("Load", "Store"):
+        copy = transfer(tile, layout, tiles.gm_strides(node), tiles.gm_offset(node), node.dtype.bytes, node.hoisted,
+                        machine, node.name)
+        if copy is None:
+            return None
+        limits += copy.limits
+        return copy.plan
+    if node.type == "Broadcast":
+        source = tiles.nodes[node.inputs[0]]
+        plan = _broadcast_plan(tiles, node, source)
+        _need(tmp, _BROADCAST_TMP_BYTES[plan.kind])
+        return plan
+    if node.type == "RemovePad":
+        _need(tmp, _REMOVE_PAD_TMP_BYTES)
+        return pad_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), node.hoisted)
+    if node.type != "Copy":
+        item = tiles.dtypes_of_inputs(node)[-1].bytes
+        _need(tmp, tiles.op(node).tmp_bytes(item, tile.count(layout, whole=True)))
+    return ElementPlan(tile.count(layout, node.hoisted))
+
+
+def _broadcast_plan(tiles: TileGraph, node: TileNode, source: TileNode) -> BroadcastPlan:
+    layout = tiles.layout(node)
+    if not source.pattern:
+        return BroadcastPlan("fill", (), 1, tiles.tile.count(layout, node.hoisted), 1, 1)
+    return broadcast(tiles.tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
+
+
+def _need(tmp: List[Size], bytes_: Size) -> None:
+    if not known_equal(bytes_, 0) and not any(known_equal(bytes_, b) for b in tmp):
+        tmp.append(bytes_)
+
+
+def _uses_scratch(tiles: TileGraph) -> bool:
+    """Whether a call may use the fixed scratch area. A helper (header) may call anything inside: it counts as one
+    that does."""
+    for n in tiles.nodes.values():
+        row = tiles.table.get(n.type)
+        if row is None:
+            continue
+        forms = row.ascend.get(row.form_key(tiles.dtypes_of_inputs(n), n.dtype), {})
+        if row.header or any(_SCRATCH_APIS.search(text) for text in forms.values()):
+            return True
+    return False
+
+
+def _emit(tiles: TileGraph, node: TileNode, memory) -> AscNode:
+    inputs = tuple(TensorRef(i) for i in node.inputs)
+    if not node.runs:
+        outputs = node.hint.outputs
+        return AscNode(node.name, node.type, inputs, outputs, node.attrs, Sched(), node.origin)
+    split = tiles.split
+    axis = split.outer + split.vectorized
+    repeats, strides = _view(tiles, node)
+    layout = tiles.layout(node)
+    y = TensorAttr(node.dtype, axis, repeats, strides, split.vectorized, tiles.tile.vectorized_strides(layout),
+                   memory.get(node.name))
+    sched = Sched((split.block_out.id, split.block_in.id) + split.vectorized,
+                  -1 if node.hoisted else split.block_in.id)
+    return AscNode(node.name, node.type, inputs, (y,), node.attrs, sched, node.origin)
+
+
+def _view(tiles: TileGraph, node: TileNode):
+    """(repeats, strides) over outer and vectorized axes: GM strides of Load and Store, else those in UB."""
+    split = tiles.split
+    sizes = {a.id: a.size for a in split.axes}
+    in_tile = tuple(sizes[a] if a in node.pattern else 1 for a in split.vectorized)
+    if node.type not in ("Load", "Store"):
+        return (1,) * len(split.outer) + in_tile, (0,) * len(split.outer) + tiles.tile.vectorized_strides(
+            tiles.layout(node))
+    hint = node.hint.y
+    gm = dict(zip(hint.axis, hint.strides))
+    whole = {a: extends(hint, i) for i, a in enumerate(hint.axis)}
+    whole[split.tile_out.id] = whole[split.cut.id]
+    gm[split.tile_out.id] = gm[split.cut.id] * symbol(split.tile_symbol)
+    inner = tiles.gm_strides(node)
+    return (tuple(sizes[a] if whole[a] else 1 for a in split.outer) + in_tile,
+            tuple(gm[a] if whole[a] else 0 for a in split.outer) + tuple(
+                inner[a] if a in node.pattern else 0 for a in split.vectorized))

@@ -1,0 +1,90 @@
+"""Where to cut: tiling cases, and the axes that a cut makes.
+
+Cutting the loop axis z at a tile size t gives zT (TILE_OUT) and zt (TILE_IN). zt and the axes inside of z lie in UB
+(the vectorized axes); the axes outside of z and zT are the outer loop. They merge into one axis that is split over
+blocks. All axes of an elementwise graph are of group y.
+"""
+from typing import NamedTuple, Tuple
+
+from tf_autofuse.ir.asc_graph import AscGraph, Axis, AxisType
+from tf_autofuse.machine import Machine, usable_ub
+from tf_autofuse.schedule.layout import MAX_TRANSFER_DIMS
+from tf_autofuse.symbolic.size import Size, ceil_div, is_static, product, symbol
+
+#: A DMA instruction below this many bytes is far from peak bandwidth (AscendC guide: 16 KiB).
+GOOD_TRANSFER_BYTES = 16 * 1024
+#: Tiling cases kept for one variant of a graph with run-time dims, and of a static one.
+MAX_CASES_DYNAMIC = 3
+MAX_CASES_STATIC = 2
+
+
+class SplitAxes(NamedTuple):
+    """The axes of one cut; `axes` are all of the graph's: the new ones last."""
+
+    axes: Tuple[Axis, ...]
+    cut: Axis
+    tile_out: Axis
+    tile_in: Axis
+    merged: Axis
+    block_out: Axis
+    block_in: Axis
+    outer: Tuple[int, ...]
+    vectorized: Tuple[int, ...]
+    tile_symbol: str
+    tile_actual: str
+    block_symbol: str
+
+
+def split_at(graph: AscGraph, position: int) -> SplitAxes:
+    """Cuts the loop axis at `position` of loop_axes."""
+    cut = graph.axis(graph.loop_axes[position])
+    tile_symbol = cut.name + "t_size"
+    next_id = max(a.id for a in graph.axes) + 1
+    tile_out = Axis(next_id, cut.name + "T", ceil_div(cut.size, symbol(tile_symbol)), AxisType.TILE_OUT, (cut.id,))
+    tile_in = Axis(next_id + 1, cut.name + "t", symbol(tile_symbol), AxisType.TILE_IN, (cut.id,))
+    outer = tuple(graph.axis(a) for a in graph.loop_axes[:position]) + (tile_out,)
+    merged = Axis(next_id + 2, "".join(a.name for a in outer), product(a.size for a in outer), AxisType.MERGED,
+                  tuple(a.id for a in outer))
+    block_symbol = merged.name + "b_size"
+    block_out = Axis(next_id + 3, merged.name + "B", ceil_div(merged.size, symbol(block_symbol)), AxisType.BLOCK_OUT,
+                     (merged.id,))
+    block_in = Axis(next_id + 4, merged.name + "b", symbol(block_symbol), AxisType.BLOCK_IN, (merged.id,))
+    return SplitAxes(graph.axes + (tile_out, tile_in, merged, block_out, block_in), cut, tile_out, tile_in, merged,
+                     block_out, block_in, tuple(a.id for a in outer),
+                     (tile_in.id,) + graph.loop_axes[position + 1:], tile_symbol, cut.name + "t_actual", block_symbol)
+
+
+def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
+    """Positions of loop_axes worth cutting at, the best guess first, never empty.
+
+    Left out: cuts whose inner axes statically exceed UB or are more than a copy has dims, and cuts that statically
+    cannot make a copy of GOOD_TRANSFER_BYTES while the next cut outwards can only make larger ones and surely fits.
+    The innermost cut always fits; it is left out only where a cut that surely fits replaces it.
+    """
+    sizes = [graph.axis(a).size for a in graph.loop_axes]
+    item = max(n.y.dtype.bytes for n in graph.of_type("Load", "Store"))
+    last = len(sizes) - 1
+    kept = []
+    for position in range(last, -1, -1):
+        inner = product(sizes[position + 1:])
+        if last - position + 1 > MAX_TRANSFER_DIMS:
+            break
+        if is_static(inner) and inner * item > usable_ub(machine, True):
+            break
+        if position > 0 and last - position + 1 < MAX_TRANSFER_DIMS and _is_tiny(inner, sizes[position], item):
+            continue
+        kept.append(position)
+    if all(is_static(s) for s in sizes):
+        return tuple(kept[:MAX_CASES_STATIC])
+    if len(kept) > MAX_CASES_DYNAMIC:
+        kept = kept[:MAX_CASES_DYNAMIC - 1] + kept[-1:]
+    return tuple(kept)
+
+
+def _is_tiny(inner: Size, size: Size, item: int) -> bool:
+    return is_static(inner) and is_static(size) and inner * size * item < GOOD_TRANSFER_BYTES
+
+
+def axis_groups(split: SplitAxes) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
+    """Loop axes by role: elementwise graphs have all of them in y."""
+    return (("y", split.outer[:-1] + (split.cut.id,) + split.vectorized[1:]),)

@@ -1,0 +1,284 @@
+"""From a simplified HintGraph and a cut to the nodes of one tile.
+
+On entry: `axes.simplify`'s result and the axes of a cut. On exit: TileNodes, each with its pattern and layout in UB,
+whether it is hoisted out of the loop, and inputs such that codegen needs no buffer of its own:
+    - Broadcasts along outer axes are gone: a tile is the same for every index of such an axis;
+    - every Broadcast has a BroadcastPlan (several steps where its axes are no neighbours);
+    - a Scalar input has a scalar form in the op's row, all others are filled tensors;
+    - what a Store reads is made in the loop by a vector instruction (a Copy, where need be);
+    - template 'unaligned': a full-size Broadcast is followed by RemovePad, every other full-size tensor is dense.
+"""
+from typing import Dict, List, Mapping, Optional, Tuple
+
+from tf_autofuse.ir.asc_graph import AscGraph, AscNode
+from tf_autofuse.ir.dtypes import DType
+from tf_autofuse.ops.schema import AscOp
+from tf_autofuse.schedule.axes import extends
+from tf_autofuse.schedule.impl_graph import ScheduleRefusal
+from tf_autofuse.schedule.layout import Layout, Pattern, Tile, is_contiguous
+from tf_autofuse.schedule.split import SplitAxes
+from tf_autofuse.symbolic.size import Size, is_static, symbol
+
+_OUTSIDE = ("Data", "Scalar", "Output")
+#: Item sizes that RemovePad gathers in one pass.
+_REMOVE_PAD_BYTES = (2, 4)
+
+
+class TileNode:
+    """One node of the kernel. hint: the HintGraph's node, None for those that this stage adds."""
+
+    def __init__(self, name: str, type_: str, inputs: List[str], dtype: DType, pattern: Pattern,
+                 hint: Optional[AscNode] = None, origin: Tuple[str, ...] = (), attrs=()):
+        self.name = name
+        self.type = type_
+        self.inputs = inputs
+        self.dtype = dtype
+        self.pattern = pattern
+        self.hint = hint
+        self.origin = origin
+        self.attrs = attrs
+        self.padded = False
+        self.hoisted = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether the kernel executes it (not Data, Scalar, Output)."""
+        return self.type not in _OUTSIDE
+
+    @property
+    def makes_tensor(self) -> bool:
+        return self.runs and self.type != "Store"
+
+
+class TileGraph:
+    """All TileNodes by name, in a topological order."""
+
+    def __init__(self, graph: AscGraph, split: SplitAxes, template: str, table: Mapping[str, AscOp]):
+        self.graph = graph
+        self.split = split
+        self.template = template
+        self.table = table
+        self.nodes: Dict[str, TileNode] = {}
+        self._position = {a: i for i, a in enumerate(graph.loop_axes)}
+        self._fills: Dict[Tuple[str, Pattern], str] = {}
+        self._broadcasts: Dict[Tuple[str, Pattern], str] = {}
+        self._alias: Dict[str, str] = {}
+        for node in graph.nodes:
+            self._add(node)
+        self._feed_stores()
+        self.tile = self._tile()
+        self._choose_padding()
+
+    def layout(self, node: TileNode) -> Layout:
+        return self.tile.layout(node.pattern, node.padded)
+
+    def readers(self) -> Dict[str, List[TileNode]]:
+        result: Dict[str, List[TileNode]] = {name: [] for name in self.nodes}
+        for n in self.nodes.values():
+            for i in dict.fromkeys(n.inputs):
+                result[i].append(n)
+        return result
+
+    def gm_strides(self, node: TileNode) -> Dict[int, Size]:
+        """Vectorized axis -> GM stride of a Load or Store, in elements."""
+        strides = dict(zip(node.hint.y.axis, node.hint.y.strides))
+        return {a: strides[self._loop_axis(a)] for a in self.split.vectorized}
+
+    def gm_offset(self, node: TileNode) -> Size:
+        """Where the tile of a Load or Store begins in GM, in elements, over the outer axes' index symbols."""
+        offset: Size = node.hint.attr("offset", 0)
+        strides = dict(zip(node.hint.y.axis, node.hint.y.strides))
+        for a in self.split.outer[:-1]:
+            if extends(node.hint.y, self._position[a]):
+                offset = offset + symbol("i_" + self._axis_name(a)) * strides[a]
+        if extends(node.hint.y, self._position[self.split.cut.id]):
+            tile_index = symbol("i_" + self.split.tile_out.name)
+            offset = offset + tile_index * symbol(self.split.tile_symbol) * strides[self.split.cut.id]
+        return offset
+
+    def dtypes_of_inputs(self, node: TileNode) -> List[DType]:
+        return [self.nodes[i].dtype for i in node.inputs]
+
+    def op(self, node: TileNode) -> AscOp:
+        return self.table[node.type]
+
+    def _axis_name(self, axis: int) -> str:
+        return self.graph.axis(axis).name
+
+    def _loop_axis(self, vectorized: int) -> int:
+        return self.split.cut.id if vectorized == self.split.tile_in.id else vectorized
+
+    def _pattern(self, node: AscNode) -> Pattern:
+        return tuple(a for a in self.split.vectorized if extends(node.y, self._position[self._loop_axis(a)]))
+
+    def _put(self, node: TileNode) -> str:
+        self.nodes[node.name] = node
+        return node.name
+
+    def _fresh(self, stem: str) -> str:
+        n = 0
+        while "%s_%d" % (stem, n) in self.nodes or any(
+                x.name == "%s_%d" % (stem, n) for x in self.graph.nodes):
+            n += 1
+        return "%s_%d" % (stem, n)
+
+    def _add(self, n: AscNode) -> None:
+        inputs = [self._alias.get(r.node, r.node) for r in n.inputs]
+        dtype = n.y.dtype if n.outputs else None
+        if n.type in _OUTSIDE:
+            self._put(TileNode(n.name, n.type, inputs, dtype, (), n, n.origin, n.attrs))
+        elif n.type == "Broadcast":
+            self._add_broadcast(n, inputs[0])
+        elif n.type in ("Load", "Store"):
+            if n.type == "Store" and self.nodes[inputs[0]].type == "Scalar":
+                inputs = [self._fill(inputs[0], self._pattern(n), n.origin)]
+            node = TileNode(n.name, n.type, inputs, dtype, self._pattern(n), n, n.origin, n.attrs)
+            node.hoisted = n.type == "Load" and not any(
+                extends(n.y, self._position[a]) for a in self.split.outer[:-1] + (self.split.cut.id,))
+            self._put(node)
+        else:
+            self._add_compute(n, inputs)
+
+    def _add_compute(self, n: AscNode, inputs: List[str]) -> None:
+        if n.type not in self.table:
+            raise ScheduleRefusal("the op table has no AscIR type %s (%s)" % (n.type, n.name))
+        pattern = self._pattern(n)
+        row = self.table[n.type]
+        dtypes = [self.nodes[i].dtype for i in inputs]
+        forms = row.ascend.get(row.form_key(dtypes, n.y.dtype))
+        if forms is None:
+            raise ScheduleRefusal("%s of %s has no Ascend C form" % (n.type, dtypes[-1].name))
+        scalars = [i for i, name in enumerate(inputs) if self.nodes[name].type == "Scalar"]
+        kept = None
+        if len(scalars) < len(inputs) or len(inputs) > 1:
+            if 1 in scalars and "scalar1" in forms:
+                kept = 1
+            elif 0 in scalars and "scalar0" in forms:
+                kept = 0
+            elif scalars == [0] and len(inputs) == 2 and row.commutative and "scalar1" in forms:
+                inputs, scalars, kept = inputs[::-1], [1], 1
+        inputs = [self._fill(name, pattern, n.origin) if i in scalars and i != kept else name
+                  for i, name in enumerate(inputs)]
+        node = TileNode(n.name, n.type, inputs, n.y.dtype, pattern, n, n.origin, n.attrs)
+        node.hoisted = all(self.nodes[i].hoisted for i in inputs if self.nodes[i].type != "Scalar")
+        self._put(node)
+
+    def _fill(self, scalar: str, pattern: Pattern, origin) -> str:
+        """A tensor full of the Scalar's value."""
+        key = (scalar, pattern)
+        if key not in self._fills:
+            node = TileNode(self._fresh("fill"), "Broadcast", [scalar], self.nodes[scalar].dtype, pattern, None, origin,
+                            (("axes", pattern),))
+            node.hoisted = True
+            self._fills[key] = self._put(node)
+        return self._fills[key]
+
+    def _add_broadcast(self, n: AscNode, source: str) -> None:
+        target = self._pattern(n)
+        if self.nodes[source].type == "Scalar":
+            self._alias[n.name] = self._fill(source, target, n.origin)
+            return
+        while self.nodes[source].pattern != target:
+            have = self.nodes[source].pattern
+            step = self._innermost_run(have, target)
+            pattern = tuple(a for a in target if a in have or a in step)
+            key = (source, pattern)
+            if key not in self._broadcasts:
+                name = n.name if pattern == target and n.name not in self.nodes else self._fresh("broadcast")
+                node = TileNode(name, "Broadcast", [source], n.y.dtype, pattern, n, n.origin, (("axes", step),))
+                node.hoisted = self.nodes[source].hoisted
+                self._broadcasts[key] = self._put(node)
+                if self.template == "unaligned" and self._is_full(pattern) and have:
+                    padless = TileNode(self._fresh("removepad"), "RemovePad", [name], n.y.dtype, pattern, None, n.origin)
+                    padless.hoisted = node.hoisted
+                    self._broadcasts[key] = self._put(padless)
+            source = self._broadcasts[key]
+        self._alias[n.name] = source
+
+    @staticmethod
+    def _innermost_run(have: Pattern, target: Pattern) -> Pattern:
+        """The innermost run of axes of `target` that `have` lacks."""
+        run: List[int] = []
+        for a in reversed(target):
+            if a not in have:
+                run.append(a)
+            elif run:
+                break
+        return tuple(reversed(run))
+
+    def _is_full(self, pattern: Pattern) -> bool:
+        return len(pattern) == len(self.split.vectorized) and len(pattern) > 1
+
+    def _feed_stores(self) -> None:
+        """Store sources that no vector instruction makes in the loop get one."""
+        readers = self.readers()
+        copies: Dict[str, str] = {}
+        for store in [n for n in self.nodes.values() if n.type == "Store"]:
+            source = self.nodes[store.inputs[0]]
+            only_stored = all(r.type == "Store" for r in readers[source.name])
+            if source.type != "Load" and source.hoisted and only_stored:
+                source.hoisted = False
+            if source.type == "Load" or source.hoisted:
+                if source.name not in copies:
+                    copies[source.name] = self._put(TileNode(self._fresh("copy"), "Copy", [source.name], source.dtype,
+                                                             source.pattern, None, store.origin))
+                store.inputs = [copies[source.name]]
+        self._sort()
+
+    def _sort(self) -> None:
+        """Topological again, otherwise in the order of before."""
+        placed: Dict[str, TileNode] = {}
+
+        def place(node: TileNode) -> None:
+            if node.name not in placed:
+                for i in node.inputs:
+                    place(self.nodes[i])
+                placed[node.name] = node
+
+        for node in list(self.nodes.values()):
+            place(node)
+        self.nodes = placed
+
+    def _tile(self) -> Tile:
+        split = self.split
+        item = min(n.dtype.bytes for n in self.nodes.values() if n.makes_tensor)
+        sizes = {a: self.graph.axis(a).size for a in split.vectorized[1:]}
+        sizes[split.tile_in.id] = split.tile_in.size
+        return Tile(split.vectorized, sizes, symbol(split.tile_actual), 32 // item)
+
+    def _choose_padding(self) -> None:
+        """A pattern's rows are padded where some instruction needs its rows at 32 B: the result of a Broadcast, the
+        source of one that copies whole rows, and copies that are more than one block of GM."""
+        self._needs = set()
+        for n in self.nodes.values():
+            if self._is_row_broadcast(n):
+                self._needs.add(n.pattern)
+                if dict(n.attrs)["axes"][-1] != n.pattern[-1]:
+                    self._needs.add(self.nodes[n.inputs[0]].pattern)
+            elif n.type in ("Load", "Store") and len(n.pattern) > 1:
+                if not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
+                    self._needs.add(n.pattern)
+        for n in self.nodes.values():
+            dense = self.template == "unaligned" and self._is_full(n.pattern) and not self._is_row_broadcast(n)
+            n.padded = len(n.pattern) > 1 and not dense and n.pattern in self._needs
+
+    def _is_row_broadcast(self, node: TileNode) -> bool:
+        """A Broadcast of more than one element."""
+        return node.type == "Broadcast" and bool(self.nodes[node.inputs[0]].pattern)
+
+    def allows_unaligned(self) -> bool:
+        """Whether the template 'unaligned' is legal and differs from 'general': rows are not whole 32 B blocks
+        anyway, every full-size Load and Store is one block of GM, and RemovePad takes the dtypes."""
+        if len(self.split.vectorized) < 2 or self.split.vectorized not in self._needs:
+            return False
+        row = self.tile.sizes[self.split.vectorized[-1]]
+        if is_static(row) and row % self.tile.row_align == 0:
+            return False
+        for n in self.nodes.values():
+            if not self._is_full(n.pattern):
+                continue
+            if n.type in ("Load", "Store") and not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
+                return False
+            if self._is_row_broadcast(n) and n.dtype.bytes not in _REMOVE_PAD_BYTES:
+                return False
+        return True
