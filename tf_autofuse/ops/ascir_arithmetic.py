@@ -51,9 +51,17 @@ def _truncate_div(inputs, _attrs, _dtype):
     return quotient + inexact.astype(a.dtype)
 
 
-def _floor_div(inputs, _attrs, _dtype):
-    """TF's integer formula: -(|a| + |b| - 1) / |b| for operands of different sign."""
-    return np.floor_divide(*inputs)
+def _floor_div(inputs, _attrs, dtype):
+    """TF's integer formula, with its overflow at the edges of the range: for operands of different sign
+    (1 - |a| - |b|) / |b| rounded towards zero, in C's int for 8 and 16 bits and wrapping around above.
+    """
+    a, b = np.broadcast_arrays(*inputs)
+    if dtype.kind == "u":
+        return np.floor_divide(a, b)
+    wide = np.int32 if dtype.bytes < 4 else dtype.numpy
+    abs_a, abs_b = np.abs(a).astype(wide), np.abs(b).astype(wide)
+    opposite = _truncate_div((-(abs_a + abs_b - wide(1)), abs_b), None, None).astype(dtype.numpy)
+    return np.where((a < 0) != (b < 0), opposite, _truncate_div((a, b), None, None))
 
 
 def _truncate_mod(inputs, _attrs, _dtype):

@@ -35,10 +35,15 @@ TF_OPS: Mapping[str, TfOp] = _index(
 
 
 class Support(NamedTuple):
-    """Whether a target takes an op with a dtype. reason: a sentence: why not, or under which condition it does."""
+    """Whether a target takes an op with a dtype.
+
+    ok: for every operand. with_constant: at least where the last input is a suitable constant (integer division, powers).
+    reason: why not always, as a sentence; '' where ok.
+    """
 
     ok: bool
     reason: str = ""
+    with_constant: bool = False
 
 
 def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, target: str) -> str:
@@ -58,17 +63,17 @@ def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, ta
     return "The ascend target has no %s of %s%s." % (asc_type, key.name, ": " + why if why else "")
 
 
-def _value_dtypes(op: TfOp, name: str, dtype: DType) -> Tuple[DType, ...]:
-    """The dtypes of an op's inputs when its attr T (or SrcT) is `dtype`."""
+def value_dtypes(name: str, dtype: DType, inputs: int = 2) -> Tuple[DType, ...]:
+    """The dtypes of the value inputs of op `name` when its attr T (or SrcT) is `dtype`; AddN gets `inputs` of them."""
     if name in ("Select", "SelectV2"):
         return (BOOL, dtype, dtype)
-    return (dtype,) * _ARITY.get(name, 1)
+    return (dtype,) * (inputs if name == "AddN" else _ARITY.get(name, 1))
 
 
 _ARITY = {name: 2 for name in (
     "Add AddV2 Sub Mul Div RealDiv TruncateDiv FloorDiv FloorMod Mod TruncateMod DivNoNan MulNoNan Xdivy Xlogy BiasAdd "
     "BiasAddV1 SquaredDifference Maximum Minimum BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Atan2 Pow Equal "
-    "NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual LogicalAnd LogicalOr AddN ReluGrad Relu6Grad "
+    "NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual LogicalAnd LogicalOr ReluGrad Relu6Grad "
     "LeakyReluGrad EluGrad SeluGrad SoftplusGrad SoftsignGrad SigmoidGrad TanhGrad InvGrad ReciprocalGrad SqrtGrad "
     "RsqrtGrad Fill").split()}
 _ARITY["ClipByValue"] = 3
@@ -82,7 +87,7 @@ def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
     """
     op = TF_OPS[name]
     handler = RecordingHandler(ASC_OPS)
-    in_dtypes = _value_dtypes(op, name, dtype)
+    in_dtypes = value_dtypes(name, dtype)
     values = []
     for i, d in enumerate(in_dtypes):
         value = Recorded(d, 1 if name.startswith("BiasAdd") and i == 1 else 2)
@@ -110,17 +115,16 @@ def support(name: str, dtype: DType, target: str, out_dtype: Optional[DType] = N
     for key in ((target, dtype.name), (target, "*")):
         if key in op.refuse:
             return Support(False, op.refuse[key])
-    condition = ""
     try:
-        calls = recorded_calls(name, dtype, out_dtype)
-    except Refusal as refusal:
+        refusal = _first_missing(recorded_calls(name, dtype, out_dtype), target)
+        return Support(not refusal, refusal, not refusal)
+    except Refusal as refused:
         try:
-            calls = recorded_calls(name, dtype, out_dtype, constant_operand=True)
+            missing = _first_missing(recorded_calls(name, dtype, out_dtype, constant_operand=True), target)
         except Refusal:
-            return Support(False, refusal.reason)
-        condition = "Only where the last input is a constant: " + refusal.reason
-    for call in calls:
-        reason = missing_form(call.type, call.in_dtypes, call.dtype, target)
-        if reason:
-            return Support(False, reason)
-    return Support(True, condition)
+            return Support(False, refused.reason)
+        return Support(False, missing or refused.reason, with_constant=not missing)
+
+
+def _first_missing(calls: Sequence[RecordedCall], target: str) -> str:
+    return next(filter(None, (missing_form(c.type, c.in_dtypes, c.dtype, target) for c in calls)), "")

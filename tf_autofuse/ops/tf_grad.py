@@ -49,7 +49,7 @@ def _softsign_grad(h, dy, x):
 
 
 def _sigmoid_grad(h, y, dy):
-    return h.call("Mul", h.call("Mul", dy, y), h.call("Sub", literal(h, 1, y), y))
+    return h.call("Mul", dy, h.call("Mul", y, h.call("Sub", literal(h, 1, y), y)))
 
 
 def _tanh_grad(h, y, dy):
@@ -57,19 +57,17 @@ def _tanh_grad(h, y, dy):
 
 
 def _inverse_grad(h, y, dy):
-    return zero_where_zero(h, dy, h.call("Mul", h.call("Mul", h.call("Neg", y), dy), y))
+    return zero_where_zero(h, dy, h.call("Mul", h.call("Neg", h.call("Mul", y, y)), dy))
 
 
 def _sqrt_grad(h, y, dy):
-    return zero_where_zero(h, dy, h.call("Div", h.call("Mul", dy, literal(h, 0.5, dy)), y))
+    return zero_where_zero(h, dy, h.call("Mul", dy, h.call("Div", literal(h, 0.5, y), y)))
 
 
 def _rsqrt_grad(h, y, dy):
-    half = h.call("Mul", h.call("Mul", dy, y), literal(h, -0.5, dy))
-    return zero_where_zero(h, dy, h.call("Mul", half, h.call("Mul", y, y)))
+    product = h.call("Mul", h.call("Mul", dy, y), h.call("Mul", y, y))
+    return zero_where_zero(h, dy, h.call("Mul", product, literal(h, -0.5, dy)))
 
-
-_GUARDED = "0.0 where dy is a zero, whatever y is; otherwise %s. TF's vectorized loop rounds in another order."
 
 ROWS = (
     TfOp(("ReluGrad",), "elementwise", FLOATS + INTEGERS, elementwise_pair(_relu_grad), "bits",
@@ -84,13 +82,18 @@ ROWS = (
     TfOp(("SoftplusGrad",), "elementwise", FLOATS, elementwise_pair(_softplus_grad), "ulp", "dy / (exp(-x) + 1)."),
     TfOp(("SoftsignGrad",), "elementwise", FLOATS, elementwise_pair(_softsign_grad), "bits", "dy / (|x| + 1)^2."),
     TfOp(("SigmoidGrad",), "elementwise", REALS, elementwise_pair(_sigmoid_grad), "ulp",
-         "dy * y * (1 - y), y the output of Sigmoid. TF's vectorized loop rounds in another order."),
+         "dy * (y * (1 - y)), y the output of Sigmoid: the rounding of TF's vectorized loop; its remaining elements "
+         "are dy * y * (1 - y)."),
     TfOp(("TanhGrad",), "elementwise", REALS, elementwise_pair(_tanh_grad), "bits",
          "dy * (1 - y * y), y the output of Tanh."),
-    TfOp(("InvGrad", "ReciprocalGrad"), "elementwise", REALS, elementwise_pair(_inverse_grad), "ulp",
-         _GUARDED % "-y * dy * y, y the output of Reciprocal"),
+    TfOp(("InvGrad", "ReciprocalGrad"), "elementwise", REALS, elementwise_pair(_inverse_grad), "bits",
+         "0.0 where dy is a zero, whatever y is; otherwise -(y * y) * dy, y the output of Reciprocal. TF's vectorized "
+         "loop gives 0.0 where that is -0.0.", lane_varies=True),
     TfOp(("SqrtGrad",), "elementwise", FLOATS, elementwise_pair(_sqrt_grad), "ulp",
-         _GUARDED % "dy * 0.5 / y, y the output of Sqrt"),
+         "0.0 where dy is a zero, whatever y is; otherwise dy * (0.5 / y), y the output of Sqrt: the rounding of TF's "
+         "vectorized loop; its remaining elements are (0.5 * dy) / y."),
     TfOp(("RsqrtGrad",), "elementwise", REALS, elementwise_pair(_rsqrt_grad), "ulp",
-         _GUARDED % "-0.5 * dy * y * (y * y), y the output of Rsqrt"),
+         "0.0 where dy is a zero, whatever y is; otherwise -0.5 * ((dy * y) * (y * y)), y the output of Rsqrt: the order "
+         "of TF's vectorized loop, up to the sign of a zero; its remaining elements are (-0.5 * (dy * y)) * (y * y), "
+         "which differs only next to overflow and underflow.", lane_varies=True),
 )
