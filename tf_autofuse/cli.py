@@ -1,0 +1,223 @@
+"""The command tf-autofuse.
+
+Holds for every command: a mistake of the user ends with exit code 2, one message that says what to do next, and no
+traceback. A script that was asked to run keeps its own exit code. Commands import what they need when they run, so that
+`config`, `version` and `docs` need neither TensorFlow nor a compiler.
+"""
+import json
+import os
+import sys
+import time
+from typing import List, Optional, Sequence
+
+import click
+from rich.console import Console
+
+import tf_autofuse
+from tf_autofuse.config import Config
+from tf_autofuse.config_values import BadValue, Bytes, nearest_of
+
+_PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": ["--help"]}
+
+
+class UserError(click.ClickException):
+    """A mistake of the user. The message ends with what to do."""
+
+    exit_code = 2
+
+
+class _Commands(click.Group):
+    """A group that takes `tf-autofuse script.py ...` for `tf-autofuse run script.py ...`."""
+
+    def resolve_command(self, context, arguments):
+        word = arguments[0]
+        if self.get_command(context, word) is None and (word.endswith(".py") or os.path.exists(word)):
+            arguments = ["run"] + list(arguments)
+        elif self.get_command(context, word) is None and not word.startswith("-"):
+            nearest = nearest_of(word, self.list_commands(context))
+            raise UserError("there is no command %s, and no file of that name%s; the commands are: %s" % (
+                word, " (did you mean %s?)" % nearest if nearest else "", ", ".join(self.list_commands(context))))
+        return super().resolve_command(context, arguments)
+
+
+class _Run:
+    """A script to run once click has let go of the command line: click treats some exceptions as its own."""
+
+    def __init__(self, script: str, arguments: Sequence[str], explain: bool = False):
+        self.script, self.arguments, self.explain = script, arguments, explain
+
+    def __call__(self) -> None:
+        from tf_autofuse.script import CannotRun, run_script
+        try:
+            run_script(self.script, self.arguments)
+        except CannotRun as error:
+            raise UserError(str(error))
+        finally:
+            if self.explain and sys.exc_info()[0] in (None, SystemExit):
+                from tf_autofuse.report import explain, journal
+                explain.render(journal.records(), _console())
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(tf_autofuse.__version__, prog_name="tf-autofuse")
+def cli():
+    """Fuses chains of light TensorFlow 1.15 ops into generated Ascend C kernels.
+
+    `tf-autofuse script.py` is short for `tf-autofuse run script.py`.
+    """
+
+
+@cli.command(context_settings=_PASS_ON)
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run(script, arguments):
+    """Run a Python script with the plugin loaded; npu_bridge is stood in for where none is installed."""
+    return _Run(script, arguments)
+
+
+@cli.command(context_settings=_PASS_ON)
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def explain(script, arguments):
+    """Run a script, then print what was fused, into which kernels, and why the rest was not."""
+    return _Run(script, arguments, explain=True)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def config(as_json):
+    """Print every setting in force, where it comes from, and what was not taken as written."""
+    from tf_autofuse import config_view
+    in_force = Config.from_sources(os.environ)
+    if as_json:
+        click.echo(config_view.as_json(in_force))
+    else:
+        config_view.render(in_force, _console())
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+@click.pass_context
+def doctor(context, as_json):
+    """Check this machine and environment. The exit code is 1 if something will not work."""
+    from tf_autofuse import doctor as checks
+    findings = checks.examine(os.environ)
+    if as_json:
+        click.echo(json.dumps([finding._asdict() for finding in findings], indent=2))
+    else:
+        console = _console()
+        styles = {checks.OK: "green", checks.NOTE: "cyan", checks.PROBLEM: "bold red"}
+        for finding in findings:
+            console.print("%-8s" % finding.status, style=styles[finding.status], end="")
+            console.print("%s: %s" % (finding.name, finding.text), markup=False, highlight=False, soft_wrap=True)
+            if finding.remedy:
+                console.print("        -> %s" % finding.remedy, markup=False, highlight=False, soft_wrap=True)
+    context.exit(1 if any(finding.status == checks.PROBLEM for finding in findings) else 0)
+
+
+@cli.group()
+def cache():
+    """Look at or clean up the built kernels."""
+
+
+@cache.command("ls")
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+def cache_ls(as_json):
+    """List the built kernels, the last used first."""
+    from rich.table import Table
+    from tf_autofuse.build import cache as kernels
+    entries = sorted(kernels.list_entries(_cache_dir()), key=lambda entry: -entry.last_used)
+    if as_json:
+        click.echo(json.dumps([dict(entry._asdict(), folder=str(entry.folder)) for entry in entries], indent=2))
+        return
+    table = Table("name", "kind", "bytes", "last used", "key")
+    for entry in entries:
+        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.last_used))
+        table.add_row(entry.name, "damaged" if entry.damaged else entry.kind, "{:,}".format(entry.bytes), used, entry.key)
+    console = _console()
+    if entries:
+        console.print(table)
+    console.print("%d entries, %s bytes" % (len(entries), "{:,}".format(sum(entry.bytes for entry in entries))))
+
+
+@cache.command("gc")
+@click.option("--max-size", help="What to leave, such as 500M or 2G; default: AUTOFUSE_CACHE_SIZE.")
+def cache_gc(max_size):
+    """Remove damaged kernels, then the least recently used ones until the rest fits."""
+    from tf_autofuse.build import cache as kernels
+    size = Config.from_sources(os.environ).cache_size
+    if max_size is not None:
+        try:
+            size = Bytes().parse(max_size, lambda text, nearest: None)
+        except BadValue as error:
+            raise UserError("--max-size %s: %s" % (max_size, error))
+    _tell_removed(kernels.collect(size, _cache_dir()))
+
+
+@cache.command("clear")
+def cache_clear():
+    """Remove all built kernels."""
+    from tf_autofuse.build import cache as kernels
+    _tell_removed(kernels.clear(_cache_dir()))
+
+
+@cli.command()
+@click.argument("name", required=False)
+@click.option("--write", is_flag=True, help="Write all of them into docs/ of this checkout.")
+def docs(name, write):
+    """Print a document that is made from the project's tables, e.g. `docs flags`."""
+    from tf_autofuse import documents
+    if write:
+        try:
+            changed = documents.write_all()
+        except OSError as error:
+            raise UserError("the documents can't be written: %s" % error)
+        click.echo("\n".join("wrote %s" % path for path in changed) or "all up to date")
+        return
+    if name not in documents.DOCUMENTS:
+        known = ", ".join(documents.DOCUMENTS)
+        if name is None:
+            raise UserError("which document? There are: %s (or --write for all)" % known)
+        nearest = nearest_of(name, documents.DOCUMENTS)
+        raise UserError("there is no document %s%s; there are: %s" % (
+            name, " (did you mean %s?)" % nearest if nearest else "", known))
+    click.echo(documents.DOCUMENTS[name].text(), nl=False)
+
+
+@cli.command()
+def version():
+    """Print the version."""
+    click.echo(tf_autofuse.__version__)
+
+
+def _console() -> Console:
+    # Into a file or a pipe nothing is cut to the width of a screen.
+    return Console(width=None if sys.stdout.isatty() else 160)
+
+
+def _cache_dir() -> Optional[str]:
+    return Config.from_sources(os.environ).cache_dir or None
+
+
+def _tell_removed(removed) -> None:
+    click.echo("removed %d entries, %s bytes" % (removed.entries, "{:,}".format(removed.bytes)))
+
+
+def main(arguments: Optional[List[str]] = None, prog_name: str = "tf-autofuse") -> None:
+    """Runs one command line and exits."""
+    try:
+        result = cli.main(args=arguments, prog_name=prog_name, standalone_mode=False)
+        if isinstance(result, _Run):
+            result()
+            result = 0
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, say) has seen enough; Python must not complain about stdout again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(result if isinstance(result, int) else 0)
