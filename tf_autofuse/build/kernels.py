@@ -11,20 +11,21 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from tqdm import tqdm
 
 from tf_autofuse import diagnostics
+from tf_autofuse.build import debug_folder
 from tf_autofuse.build.cache import Cache, Entry, Unwritable, content_key
 from tf_autofuse.build.problem import Problem
 from tf_autofuse.build.storage import open_storage
 from tf_autofuse.build.toolchain import KERNEL_FLAGS, Toolchain, find_toolchain, first_error, run
 from tf_autofuse.build.twin_archive import TwinArchive, defines, tree_digest, twin_archive
 from tf_autofuse.codegen.abi import ABI_VERSION
-from tf_autofuse.codegen.sources import COMPILED, TWIN_UNITS, KernelSources
+from tf_autofuse.codegen.sources import COMPILED, DEVICE_SOURCE, TWIN_UNITS, KernelSources
 from tf_autofuse.resources import npu_kernels_dir
 
 LIBRARY = "kernel.so"
@@ -33,19 +34,23 @@ LIBRARY = "kernel.so"
 @dataclass(frozen=True)
 class BuildSettings:
     """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values that can
-    change code, for the key. environ: where CXX, PATH, HOME and the like are read."""
+    change code, for the key. environ: where CXX, PATH, HOME and the like are read. compiles: whether a compiler may
+    be called. debug_dir: where to keep a folder a region, or None."""
 
-    cache_dir: Optional[str]
-    cache_bytes: int
-    verbose: bool
-    twin_check: bool
-    code_key: Tuple
-    environ: Mapping[str, str]
+    cache_dir: Optional[str] = None
+    cache_bytes: int = 2 << 30
+    verbose: bool = False
+    twin_check: bool = True
+    code_key: Tuple = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    compiles: bool = True
+    debug_dir: Optional[str] = None
 
     @classmethod
     def of(cls, config) -> "BuildSettings":
         return cls(config.cache_dir or None, config.cache_size, bool(config.verbose), bool(config.twin_check),
-                   config.cache_key(), os.environ)
+                   config.cache_key(), os.environ, config.build != "cached",
+                   (config.debug_dir or debug_folder.DEFAULT) if config.codegen_compile_debug else None)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,11 @@ class KernelBinary:
     @property
     def folder(self) -> str:
         return os.path.dirname(self.library)
+
+    @property
+    def source_path(self) -> str:
+        """The device source, as it was compiled."""
+        return os.path.join(self.folder, DEVICE_SOURCE)
 
 
 @dataclass(frozen=True)
@@ -124,30 +134,45 @@ def build_kernels(sources: Sequence[KernelSources], config, progress: Optional[C
     sources = list(sources)
     if not sources:
         return []
+    try:
+        npu_kernels = npu_kernels_dir()
+    except FileNotFoundError as error:
+        return [_failure(s, Problem(str(error), "install tf_autofuse again")) for s in sources]
     cache = open_cache(settings)
     if isinstance(cache, Problem):
         return [_failure(s, cache) for s in sources]
-    folder = npu_kernels_dir()
-    digest = tree_digest(folder)
+    digest = tree_digest(npu_kernels)
     codes = [code_digest(s, settings, digest) for s in sources]
     first: Dict[str, KernelSources] = {}
     for code, s in zip(codes, sources):
         first.setdefault(code, s)
 
-    toolchain = find_toolchain(settings.environ)
+    toolchain = find_toolchain(settings.environ) if settings.compiles else Problem(
+        "the kernel is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it",
+        "unset AUTOFUSE_BUILD, or fill the cache by a run without it")
     if isinstance(toolchain, Problem):
         built = {code: _without_compiler(cache, code, s, toolchain) for code, s in first.items()}
     else:
-        built = _build_all(cache, toolchain, folder, settings, first, progress)
-    return [_named(built[code], s) for code, s in zip(codes, sources)]
+        built = _build_all(cache, toolchain, npu_kernels, settings, first, progress)
+    results = [replace(built[code], name=s.name) for code, s in zip(codes, sources)]
+    if settings.debug_dir:
+        _keep_debug_folders(settings, npu_kernels, toolchain, codes, sources, results)
+    return results
+
+
+def _keep_debug_folders(settings, npu_kernels: Path, toolchain, codes, sources, results) -> None:
+    compiler = toolchain.command if isinstance(toolchain, Toolchain) else ("g++",)
+    for code, s, result in zip(codes, sources, results):
+        try:
+            debug_folder.write(settings.debug_dir, code, s, result, compiler + KERNEL_FLAGS, npu_kernels)
+        except OSError as error:
+            warn(Problem("the debug folder %s can't be written (%s)" % (settings.debug_dir, error.strerror or error),
+                         "set --debug_dir (AUTOFUSE_DFX_FLAGS) to a writable folder"))
+            return
 
 
 def _failure(sources: KernelSources, problem: Problem) -> BuildFailure:
     return BuildFailure(problem.reason, problem.remedy, problem.log, sources.name)
-
-
-def _named(result: BuildResult, sources: KernelSources) -> BuildResult:
-    return replace(result, name=sources.name)
 
 
 def _binary(entry: Entry, sources: KernelSources, made: bool) -> KernelBinary:

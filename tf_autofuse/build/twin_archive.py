@@ -16,8 +16,8 @@ from tf_autofuse.build.toolchain import ARCHIVE_FLAGS, LINK_FLAGS, Toolchain, ar
 
 ARCHIVE = "libtwin.a"
 _STATIC_RUNTIME = ("-static-libstdc++", "-static-libgcc")
-_PROBE = '#include <stdexcept>\nextern "C" __attribute__((visibility("default"))) int probe(int x)\n' \
-         '{ try { if (x) throw std::runtime_error("x"); } catch (...) { return 1; } return 0; }\n'
+_PROBE = 'extern "C" __attribute__((visibility("default"))) int probe(int x)\n' \
+         '{ try { if (x) throw x; } catch (int) { return 1; } return 0; }\n'
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _compile(toolchain: Toolchain, flags, include, sources, folder: Path, jobs: 
         result = run(command, str(folder))
         if result.code != 0:
             raise _Failed(Problem("the host twin does not compile: %s" % first_error(result.output, source.parent)[0],
-                                  "use g++ 7 or newer (set CXX), or see the compiler's log", result.output))
+                                  "use g++ 11 or newer (set CXX), or see the compiler's log", result.output))
         return target
 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:

@@ -17,6 +17,8 @@ call them; codegen/ascendc writes them):
                                 char* error, uint64_t error_capacity)
         runs blocks [first, last) on the calling thread; gm: inputs, then outputs; nonzero: violation, text in error.
         An output may be the same memory as an input where the kernel's `forward` pairs say so.
+    const char* autofuse_tiling_name(int32_t index)         optional: names of tiling fields, null behind the last one
+    int64_t autofuse_tiling_value(const void* tiling, int32_t index)    optional: their values
     int32_t autofuse_needs_all_blocks(void)                 optional: nonzero where one call must run all blocks
 """
 import ctypes
@@ -62,5 +64,7 @@ SYMBOLS = (
     Symbol("autofuse_run_blocks", ctypes.c_int32, (
         ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint64), ctypes.c_void_p, ctypes.c_void_p,
         ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint64)),
+    Symbol("autofuse_tiling_name", ctypes.c_char_p, (ctypes.c_int32,), True),
+    Symbol("autofuse_tiling_value", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_int32), True),
     Symbol("autofuse_needs_all_blocks", ctypes.c_int32, (), True),
 )

@@ -24,13 +24,13 @@ _BLANK = re.compile(r"\n\s*\n+")
 @dataclass(frozen=True)
 class KernelSources:
     """name: the fused op's name. symbol: the entry function, a short safe identifier. files: (file name, text).
-    origin: the TF nodes. stages: (file name, text) of the stages before, for the debug folder."""
+    origin: the TF nodes. stages: (file name, contents) of the stages before, for the debug folder."""
 
     name: str
     symbol: str
     files: Tuple[Tuple[str, str], ...]
     origin: Tuple[str, ...] = ()
-    stages: Tuple[Tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    stages: Tuple[Tuple[str, bytes], ...] = field(default=(), compare=False, repr=False)
 
     def text(self, file_name: str) -> str:
         """The text of one file. KeyError for others."""

@@ -1,0 +1,122 @@
+"""The device source: everything in kernel.cpp, from the variants' ImplGraphs.
+
+One function per tiling key (a TPipe lives in it, so that its buffers are that variant's alone), and the entry that
+chooses among them. This module decides what stands where; templates/kernel.cpp.j2 how it looks.
+"""
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, KernelBody, Local, comment
+from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, device_functions
+from tf_autofuse.codegen.ascendc.literals import FROM_BITS
+from tf_autofuse.ir.asc_graph import FusedGraph, Position
+from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.symbolic.size import minimum, symbol
+
+
+class Queue(NamedTuple):
+    """bytes: of one of its `buf_num` buffers, an expression."""
+
+    name: str
+    position: str
+    buf_num: int
+    bytes: str
+
+
+class Buffer(NamedTuple):
+    name: str
+    bytes: str
+
+
+class GmTensor(NamedTuple):
+    """name: the entry's parameter; type: the element type."""
+
+    name: str
+    type: str
+
+
+class Variant(NamedTuple):
+    """What kernel.cpp.j2 prints for one tiling key, in the order of the text."""
+
+    key: int
+    comments: Tuple[str, ...]
+    queues: Tuple[Queue, ...]
+    buffers: Tuple[Buffer, ...]
+    gm: Tuple[GmTensor, ...]
+    locals: Tuple[Local, ...]
+    symbols: Tuple[Variable, ...]
+    before: Tuple[Variable, ...]
+    body: KernelBody
+    total: str
+    block: str
+    decode: Tuple[str, ...]
+    inside: Tuple[Variable, ...]
+
+    @property
+    def code(self) -> str:
+        """All expressions and statements, to see which functions they call."""
+        values = [v.value for v in self.symbols + self.before + self.inside]
+        return "\n".join(values + [self.total] + list(self.body.hoisted + self.decode + self.body.loop))
+
+
+def gm_names(fused: FusedGraph) -> Tuple[str, ...]:
+    """The entry's parameters for inputs, then outputs."""
+    return tuple("in%d" % i for i in range(len(fused.inputs))) + tuple("out%d" % i for i in range(len(fused.outputs)))
+
+
+def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, Any]:
+    """The template's values. Raises CodegenRefusal where a node has no Ascend C form."""
+    names = gm_names(fused)
+    gm = tuple(GmTensor(n, t.dtype.device) for n, t in zip(names, fused.inputs + fused.outputs))
+    variants = [_variant(impl, gm) for impl in impls]
+    functions = list(device_functions("\n".join(v.code for v in variants)))
+    if any(v.body.constants for v in variants):
+        functions.append(FROM_BITS.rstrip("\n"))
+    return {
+        "variants": variants, "functions": functions,
+        "headers": sorted({h for v in variants for h in v.body.headers}),
+        "parameters": ", ".join("GM_ADDR " + n for n in names), "arguments": ", ".join(names)}
+
+
+def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
+    indices = {impl.index_symbol(a) for a in impl.outer_axes}
+    x = Expressions(in_loop=indices | {impl.tile_actual})
+    body = BodyWriter(impl, x).write()
+    decode = _decode(impl, x)
+    total = " * ".join(x.text(impl.graph.axis(a).size) for a in impl.outer_axes)
+    queues = tuple(Queue(c.name, c.position.value, c.buf_num, "t." + c.field) for c in impl.containers
+                   if c.position is not Position.VECCALC)
+    buffers = tuple(Buffer(c.name, "t." + c.field) for c in impl.containers if c.position is Position.VECCALC)
+    local_tensors = body.locals
+    if impl.tmp_bytes:
+        buffers += (Buffer(TMP + "_buffer", "t.tmp_bytes"),)
+        local_tensors += (Local(TMP, "uint8_t", TMP + "_buffer"),)
+    known = sorted(x.used - indices - {impl.tile_actual})
+    return Variant(impl.tiling_key, tuple(comment(line) for line in impl.describe().splitlines()), queues, buffers, gm,
+                   local_tensors, tuple(Variable(s, "t." + s) for s in known), tuple(x.before), body, total,
+                   "t." + impl.block_symbol, decode, tuple(x.inside))
+
+
+def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
+    """Statements from the loop variable `i` to the outer axes' indices and the tile's actual size."""
+    axis = impl.graph.axis
+    tile_index = symbol(impl.index_symbol(impl.tile_out))
+    actual = minimum(symbol(impl.tile_symbol), axis(impl.cut_axis).size - tile_index * symbol(impl.tile_symbol))
+    cut = impl.tile_actual in x.used
+    tile_text = x.text(actual) if cut else ""
+    lines: List[str] = []
+    rest = "i"
+    if len(impl.outer_axes) > 1:
+        lines.append("int64_t rest = i;")
+        rest = "rest"
+    for a in reversed(impl.outer_axes):
+        name, last = impl.index_symbol(a), a == impl.outer_axes[0]
+        size = x.text(axis(a).size)
+        if name in x.used:
+            lines.append("const int64_t %s = %s;" % (name, rest if last else "%s %% %s" % (rest, size)))
+        if not last:
+            lines.append("%s /= %s;" % (rest, size))
+    if lines and lines[-1].startswith("rest /=") or lines == ["int64_t rest = i;"]:
+        lines.pop()
+    if cut:
+        lines.append("const int64_t %s = %s;" % (impl.tile_actual, tile_text))
+    return tuple(lines)

@@ -1,0 +1,85 @@
+"""From a fused graph and its kernel variants to the text of one kernel: the codegen stage as one call.
+
+The same input gives the same bytes. On exit the device source compiles with CANN's compiler and, byte for byte the
+same, with g++ against the host twin; the host source computes shapes and tilings at run time for every shape that
+the graph's symbols stand for.
+"""
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+
+import jinja2
+
+from tf_autofuse.codegen.abi import ABI_VERSION, MACHINE_STRUCT
+from tf_autofuse.codegen.ascendc import cann
+from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, CodegenRefusal, comment
+from tf_autofuse.codegen.ascendc.expressions import Expressions, device_functions
+from tf_autofuse.codegen.ascendc.literals import FROM_BITS
+from tf_autofuse.codegen.ascendc.names import entry_symbol
+from tf_autofuse.codegen.ascendc.shape import shape_function
+from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
+from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, Position
+from tf_autofuse.machine import Machine
+from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.symbolic.size import CPP_PRELUDE, minimum, symbol, to_cpp, to_text
+
+__all__ = ["CodegenRefusal", "KernelSources", "generate"]
+
+_templates = jinja2.Environment(loader=jinja2.FileSystemLoader(str(Path(__file__).parent / "templates")),
+                                trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+                                undefined=jinja2.StrictUndefined, autoescape=False)
+
+
+def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, config) -> KernelSources:
+    """The sources of the kernel that runs `fused` by its variants `impls` (position = tiling key).
+
+    Raises CodegenRefusal where a node has no Ascend C form, or the graph has several loop nests.
+    """
+    if len(fused.graphs) != 1:
+        raise CodegenRefusal("a graph of %d loop nests has no Ascend C form yet" % len(fused.graphs))
+    if [impl.tiling_key for impl in impls] != list(range(len(impls))) or not impls:
+        raise CodegenRefusal("the variants' tiling keys are not 0, 1, ...")
+    tensors = fused.inputs + fused.outputs
+    base = {"name": comment(fused.name)[3:], "symbol": entry_symbol(fused.name), "kind": fused.kind,
+            "io": [comment("%s: %s" % (n, _io_text(t))) for n, t in zip(gm_names(fused), tensors)]}
+    files = (
+        (DEVICE_SOURCE, _render("kernel.cpp.j2", base, **device_values(fused, impls))),
+        (TILING_HEADER, tiling_header(fused, impls)),
+        (HOST_SOURCE, _render("host.cpp.j2", base, **_host_values(fused, impls))),
+        (TWIN_SOURCE, _render("twin_launch.cpp.j2", base, input_count=len(fused.inputs), tensor_count=len(tensors),
+                              quoted_name=_quoted(fused.name))),
+        (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
+                        keys=[str(impl.tiling_key) for impl in impls])),
+    )
+    return KernelSources(fused.name, base["symbol"], files, fused.origin)
+
+
+def _render(template: str, base: Dict[str, Any], **values: Any) -> str:
+    return _templates.get_template(template).render(dict(base, **values))
+
+
+def _io_text(tensor: KernelIO) -> str:
+    return "%s [%s]" % (tensor.dtype.name, ", ".join(map(to_text, tensor.dims)))
+
+
+def _quoted(text: str) -> str:
+    """The inside of a C string literal; never with `//` in it, which would look like a comment."""
+    safe = "".join(c if 32 <= ord(c) < 127 else "?" for c in text)
+    return safe.replace("\\", "\\\\").replace('"', '\\"').replace("//", "/ /").replace("??", "?")
+
+
+class _Check(NamedTuple):
+    condition: str
+    number: int
+    text: str
+    quoted: str
+
+
+def _host_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, Any]:
+    shape = shape_function(fused)
+    checks = [_Check(c.condition, c.number, comment(c.text), _quoted(c.text)) for c in shape.checks]
+    conditions = "\n".join(c.condition for c in shape.checks)
+    return {
+        "definitions": [d._replace(comment=comment(d.comment)) for d in shape.definitions], "checks": checks,
+        "out_dims": shape.out_dims, "sizes": shape.sizes, "uses_broadcasts": "Broadcasts(" in conditions,
+        "uses_elements": "ElementsTimes(" in conditions, "abi_version": ABI_VERSION,
+        "machine_struct": MACHINE_STRUCT, "prelude": CPP_PRELUDE, "tiling": tiling_functions(fused, impls)}

@@ -1,0 +1,119 @@
+"""A kernel library in this process, by ctypes: no TensorFlow needed. What the native op does in C++, for tests,
+repro scripts and the demo.
+
+On entry: the path of a library that build has verified. Every method is safe to call from several threads.
+"""
+import ctypes
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from tf_autofuse.codegen.abi import ABI_VERSION, SYMBOLS, AutofuseMachine
+
+_ERROR_BYTES = 4096
+
+
+class KernelError(Exception):
+    """A library that can't be used, or a kernel that broke a rule of the twin; the text says which."""
+
+
+class Shape(NamedTuple):
+    """failed: number of the check that the dims failed, 0 for none; then out_dims and sizes hold."""
+
+    failed: int
+    check: str
+    out_dims: Tuple[Tuple[int, ...], ...]
+    sizes: Tuple[int, ...]
+
+
+class Tiling(NamedTuple):
+    """data: the tiling struct's bytes. workspace_bytes: GM scratch that the kernel needs. values: the struct's fields
+    that describe the plan, by name."""
+
+    data: ctypes.Array
+    block_dim: int
+    workspace_bytes: int
+    values: Tuple[Tuple[str, int], ...]
+
+    def value(self, name: str) -> int:
+        """Raises KeyError for a name that the struct does not have."""
+        return dict(self.values)[name]
+
+
+class KernelLibrary:
+    """The functions of one library. input_ranks, output_ranks, size_count: of the FusedGraph it was made from."""
+
+    def __init__(self, path: str, input_ranks: Sequence[int], output_ranks: Sequence[int], size_count: int):
+        self.path = path
+        self.input_ranks, self.output_ranks, self.size_count = tuple(input_ranks), tuple(output_ranks), size_count
+        try:
+            self._library = ctypes.CDLL(path, mode=getattr(ctypes, "RTLD_LOCAL", 0))
+        except OSError as error:
+            raise KernelError("the kernel library %s can't be loaded: %s" % (path, error))
+        self._functions = {}
+        for symbol in SYMBOLS:
+            try:
+                function = getattr(self._library, symbol.name)
+            except AttributeError:
+                if symbol.optional:
+                    continue
+                raise KernelError("the kernel library %s has no function %s" % (path, symbol.name))
+            function.restype, function.argtypes = symbol.result, symbol.arguments
+            self._functions[symbol.name] = function
+        version = self._functions["autofuse_abi_version"]()
+        if version != ABI_VERSION:
+            raise KernelError("the kernel library %s has ABI version %d, this is %d" % (path, version, ABI_VERSION))
+
+    def shape(self, input_dims: Sequence[Sequence[int]]) -> Shape:
+        """Output dims and symbol values for input dims. Raises ValueError where a rank is wrong."""
+        if tuple(map(len, input_dims)) != self.input_ranks:
+            raise ValueError("the inputs' ranks are %s, not %s" % (list(map(len, input_dims)), list(self.input_ranks)))
+        flat = [d for dims in input_dims for d in dims]
+        given = (ctypes.c_int64 * max(1, len(flat)))(*flat)
+        out = (ctypes.c_int64 * max(1, sum(self.output_ranks)))()
+        sizes = (ctypes.c_int64 * max(1, self.size_count))()
+        failed = self._functions["autofuse_shape"](given, out, sizes)
+        if failed:
+            text = self._functions["autofuse_check_text"](failed)
+            return Shape(failed, text.decode("utf-8", "replace"), (), ())
+        dims: List[Tuple[int, ...]] = []
+        at = 0
+        for rank in self.output_ranks:
+            dims.append(tuple(out[at:at + rank]))
+            at += rank
+        return Shape(0, "", tuple(dims), tuple(sizes[:self.size_count]))
+
+    def tiling(self, sizes: Sequence[int], core_num: int, ub_size: int) -> Tiling:
+        """The plan for symbol values on a machine. Raises KernelError where there is none."""
+        values = (ctypes.c_int64 * max(1, self.size_count))(*sizes)
+        # 8-byte items: the struct is 8 B aligned.
+        data = (ctypes.c_uint64 * (max(8, self._functions["autofuse_tiling_size"]()) + 7 >> 3))()
+        block_dim, workspace = ctypes.c_uint32(), ctypes.c_uint64()
+        code = self._functions["autofuse_tiling"](values, ctypes.byref(AutofuseMachine(core_num, 0, ub_size)), data,
+                                                  ctypes.byref(block_dim), ctypes.byref(workspace))
+        if code:
+            raise KernelError("no tiling for sizes %s (code %d)" % (list(sizes), code))
+        return Tiling(data, block_dim.value, workspace.value, self._values(data))
+
+    def _values(self, data) -> Tuple[Tuple[str, int], ...]:
+        name_of = self._functions.get("autofuse_tiling_name")
+        value_of = self._functions.get("autofuse_tiling_value")
+        values = []
+        while name_of and value_of:
+            name = name_of(len(values))
+            if name is None:
+                break
+            values.append((name.decode("ascii"), value_of(data, len(values))))
+        return tuple(values)
+
+    def run(self, addresses: Sequence[int], sizes_in_bytes: Sequence[int], tiling: Tiling,
+            first: int = 0, last: Optional[int] = None) -> None:
+        """Blocks [first, last) on this thread. addresses: of inputs, then outputs. Raises KernelError on a
+        violation of the twin's rules."""
+        gm = (ctypes.c_void_p * len(addresses))(*addresses)
+        gm_bytes = (ctypes.c_uint64 * len(addresses))(*sizes_in_bytes)
+        workspace = ctypes.create_string_buffer(max(1, tiling.workspace_bytes))
+        error = ctypes.create_string_buffer(_ERROR_BYTES)
+        code = self._functions["autofuse_run_blocks"](
+            gm, gm_bytes, ctypes.cast(workspace, ctypes.c_void_p), ctypes.cast(tiling.data, ctypes.c_void_p),
+            tiling.block_dim, first, tiling.block_dim if last is None else last, error, _ERROR_BYTES)
+        if code:
+            raise KernelError(error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code)

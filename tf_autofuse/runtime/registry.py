@@ -1,0 +1,150 @@
+"""What the op needs to know of a kernel, and kernels run without TensorFlow.
+
+`meta` gives the native op its description of a kernel; `run` is the same kernel on numpy arrays.
+"""
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from tf_autofuse.ir.asc_graph import AscGraph, AscNode, FusedGraph
+from tf_autofuse.ir.builder import dense_strides
+from tf_autofuse.machine import Machine, machine_for, usable_ub
+from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
+from tf_autofuse.symbolic.size import known_equal
+
+#: A launch that moves fewer bytes than this runs on the calling thread, all blocks one after another.
+SMALL_BYTES = 64 * 1024
+
+
+class GuardFailed(Exception):
+    """The inputs' dims are not what the kernel was made for: the op would run its fallback."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """How a launch was planned. tiling_key and values: what the tiling data say; block_dim 0: nothing to do."""
+
+    block_dim: int
+    tiling_key: int
+    values: Tuple[Tuple[str, int], ...]
+    workspace_bytes: int
+
+
+def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
+    """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType numbers."""
+    return {
+        "library": binary.library,
+        "name": fused.name,
+        "input_ranks": [len(t.dims) for t in fused.inputs],
+        "input_dtypes": [t.dtype.tf for t in fused.inputs],
+        "output_dtypes": [t.dtype.tf for t in fused.outputs],
+        "output_ranks": [len(t.dims) for t in fused.outputs],
+        "size_count": len(fused.sizes),
+        "forward": [list(pair) for pair in forward_pairs(fused)],
+        "small_bytes": SMALL_BYTES,
+    }
+
+
+def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
+    """(input, output) pairs whose memory may be the same.
+
+    Every element of the output must be written after the same element of the input was read for the last time. So:
+    equal item size and dims; every Load of the input reads exactly what the output's Store writes (same strides, no
+    offset, nothing broadcast); and the Store depends on each of these Loads, which orders them on any hardware.
+    """
+    if len(fused.graphs) != 1:
+        return ()
+    graph = fused.graphs[0]
+    pairs: List[Tuple[int, int]] = []
+    for o, output in enumerate(fused.outputs):
+        stores = [n for n in graph.of_type("Store") if _output_of(graph, n) == o]
+        if len(stores) != 1 or stores[0].attr("offset", 0) != 0:
+            continue
+        store = stores[0]
+        ancestors = _ancestors(graph, store)
+        for i, tensor in enumerate(fused.inputs):
+            loads = [n for n in graph.of_type("Load") if graph.node(n.inputs[0].node).attr("index") == i]
+            if (loads and tensor.dtype.bytes == output.dtype.bytes and len(tensor.dims) == len(output.dims)
+                    and all(known_equal(a, b) for a, b in zip(tensor.dims, output.dims))
+                    and all(n.name in ancestors and _same_elements(n, store) for n in loads)):
+                pairs.append((i, o))
+    return tuple(pairs)
+
+
+def _output_of(graph: AscGraph, store: AscNode) -> Optional[int]:
+    readers = [n for n in graph.of_type("Output") if n.inputs[0].node == store.name]
+    return readers[0].attr("index") if len(readers) == 1 else None
+
+
+def _ancestors(graph: AscGraph, node: AscNode) -> Set[str]:
+    found: Set[str] = set()
+    stack = [r.node for r in node.inputs]
+    while stack:
+        name = stack.pop()
+        if name not in found:
+            found.add(name)
+            stack.extend(r.node for r in graph.node(name).inputs)
+    return found
+
+
+def _same_elements(load: AscNode, store: AscNode) -> bool:
+    full = store.y.repeats
+    return (load.attr("offset", 0) == 0 and len(load.y.repeats) == len(full)
+            and all(known_equal(a, b) for a, b in zip(load.y.repeats, full))
+            and all(known_equal(a, b) for a, b in zip(load.y.strides, store.y.strides))
+            and all(known_equal(a, b) for a, b in zip(load.y.strides, dense_strides(full))))
+
+
+def library_of(binary, fused: FusedGraph) -> KernelLibrary:
+    """The loaded library. Raises KernelError."""
+    return KernelLibrary(binary.library, [len(t.dims) for t in fused.inputs], [len(t.dims) for t in fused.outputs],
+                         len(fused.sizes))
+
+
+def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Optional[Machine] = None,
+        aliased: Sequence[Tuple[int, int]] = (), blocks: Optional[Sequence[int]] = None
+        ) -> Tuple[List[np.ndarray], RunInfo]:
+    """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
+
+    aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks: the order
+    in which blocks run, default ascending. Raises GuardFailed, KernelError, or ValueError for wrong dtypes or ranks.
+    """
+    machine = machine or machine_for("")
+    library = library_of(binary, fused)
+    arrays = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in inputs]
+    for i, (a, t) in enumerate(zip(arrays, fused.inputs)):
+        if a.dtype != np.dtype(t.dtype.numpy):
+            raise ValueError("input %d is %s, not %s" % (i, a.dtype, t.dtype.name))
+    if len(arrays) != len(fused.inputs):
+        raise ValueError("%d inputs instead of %d" % (len(arrays), len(fused.inputs)))
+    shape = library.shape([a.shape for a in arrays])
+    if shape.failed:
+        raise GuardFailed("check %d failed for input dims %s: %s" % (
+            shape.failed, [list(a.shape) for a in arrays], shape.check))
+    tiling = library.tiling(shape.sizes, machine.vector_cores, usable_ub(machine, False))
+    shared = {o: i for i, o in aliased}
+    if not set((i, o) for o, i in shared.items()) <= set(forward_pairs(fused)):
+        raise ValueError("%s are no forward pairs" % (sorted(shared.items()),))
+    outputs = [arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
+               for o, (dims, t) in enumerate(zip(shape.out_dims, fused.outputs))]
+    memory = arrays + outputs
+    if tiling.block_dim:
+        _launch(library, tiling, memory, blocks)
+    return outputs, RunInfo(tiling.block_dim, _key_of(tiling), tiling.values, tiling.workspace_bytes)
+
+
+def _launch(library: KernelLibrary, tiling: Tiling, memory: Sequence[np.ndarray], blocks: Optional[Sequence[int]]) -> None:
+    addresses, sizes = [a.ctypes.data for a in memory], [a.nbytes for a in memory]
+    if blocks is None:
+        library.run(addresses, sizes, tiling)
+        return
+    for b in blocks:
+        library.run(addresses, sizes, tiling, b, b + 1)
+
+
+def _key_of(tiling: Tiling) -> int:
+    return dict(tiling.values).get("tiling_key", 0)
+
+
+__all__ = ["GuardFailed", "KernelError", "RunInfo", "SMALL_BYTES", "forward_pairs", "library_of", "meta", "run"]
