@@ -1,0 +1,39 @@
+"""The table never promises what TF 1.15 has no CPU kernel for."""
+import pytest
+
+from tests.ops.tf_oracle import registered_dtypes
+from tf_autofuse.ir.dtypes import ALL_DTYPES, BOOL
+from tf_autofuse.ops.table import TF_OPS
+
+#: Ops whose dtype attribute is not called T, or that have none (they work on bool only).
+ATTR = {"Cast": "SrcT"}
+BOOL_ONLY = ("LogicalAnd", "LogicalOr", "LogicalNot")
+REAL = {d.name for d in ALL_DTYPES}
+
+
+@pytest.mark.parametrize("name", sorted(TF_OPS))
+def test_dtypes_are_a_subset_of_tensorflows(name):
+    row = TF_OPS[name]
+    if name in BOOL_ONLY:
+        assert row.dtypes == (BOOL,)
+        return
+    ours = {d.name for d in row.dtypes}
+    assert ours, "a row without dtypes"
+    assert ours <= registered_dtypes(name, ATTR.get(name, "T"))
+
+
+@pytest.mark.parametrize("name", sorted(set(TF_OPS) - set(BOOL_ONLY)))
+def test_no_registered_dtype_is_forgotten(name):
+    """Every real dtype of TF's kernels is in the row, so that a refusal is always a decision with a reason."""
+    registered = registered_dtypes(name, ATTR.get(name, "T")) & REAL
+    assert registered == {d.name for d in TF_OPS[name].dtypes}
+
+
+def test_cast_takes_every_pair():
+    assert registered_dtypes("Cast", "DstT") >= {d.name for d in TF_OPS["Cast"].dtypes}
+
+
+def test_the_comparison_sees_a_dtype_too_many():
+    assert not {"float32", "uint64"} <= registered_dtypes("Abs", "T")
+    assert registered_dtypes("Relu", "T") >= {"float32", "int8"}
+    assert "int32" not in registered_dtypes("LeakyRelu", "T")  # a kernel is registered, the OpDef forbids it
