@@ -93,11 +93,11 @@ class AscBackendOp : public tensorflow::OpKernel {
       plan = MakePlan(*kernel, dims, hash);
       plans_.Add(plan);
     }
+    if (last_plan_.load(std::memory_order_relaxed) != plan.get()) Remember(plan, meta.small_bytes);
     if (!plan->refused.empty()) {
       RunFallback(ctx);
       return;
     }
-    if (last_plan_.load(std::memory_order_relaxed) != plan.get()) Remember(plan);
     RunKernel(ctx, *kernel, *plan);
   }
 
@@ -139,9 +139,12 @@ class AscBackendOp : public tensorflow::OpKernel {
     size_t out_count = 0;
     for (int rank : meta.output_ranks) out_count += rank;
     std::vector<int64> out_dims(out_count + 1), sizes(meta.size_count + 1);
-    if (kernel.shape(reinterpret_cast<const int64_t*>(dims.data()), reinterpret_cast<int64_t*>(out_dims.data()),
-                     reinterpret_cast<int64_t*>(sizes.data())) != 0) {
-      plan->refused = "a guard does not hold";
+    const int32_t check = kernel.shape(reinterpret_cast<const int64_t*>(dims.data()),
+                                       reinterpret_cast<int64_t*>(out_dims.data()),
+                                       reinterpret_cast<int64_t*>(sizes.data()));
+    if (check != 0) {
+      const char* text = kernel.check_text == nullptr ? nullptr : kernel.check_text(check);
+      plan->refused = text == nullptr ? tensorflow::strings::StrCat("check ", check, " does not hold") : text;
       return plan;
     }
     size_t at = 0;
@@ -172,18 +175,17 @@ class AscBackendOp : public tensorflow::OpKernel {
     return plan;
   }
 
-  void Remember(const std::shared_ptr<const Plan>& plan) {
+  void Remember(const std::shared_ptr<const Plan>& plan, int64 small_bytes) {
     last_plan_.store(plan.get(), std::memory_order_relaxed);
-    large_.store(plan->total_bytes > static_cast<uint64>(small_bytes_.load(std::memory_order_relaxed)),
-                 std::memory_order_relaxed);
+    large_.store(plan->total_bytes > static_cast<uint64>(small_bytes), std::memory_order_relaxed);
     std::lock_guard<std::mutex> lock(stats_->mu);
     stats_->last_dims = plan->in_dims;
     stats_->last_block_dim = plan->block_dim;
+    stats_->refused = plan->refused;
   }
 
   void RunKernel(OpKernelContext* ctx, Kernel& kernel, const Plan& plan) {
     const KernelMeta& meta = kernel.meta;
-    small_bytes_.store(meta.small_bytes, std::memory_order_relaxed);
     tensorflow::gtl::InlinedVector<void*, 16> gm;
     tensorflow::gtl::InlinedVector<Tensor, 4> outputs(meta.output_ranks.size());
     for (int i = 0; i < ctx->num_inputs(); ++i) gm.push_back(Address(ctx->input(i)));
@@ -272,7 +274,9 @@ class AscBackendOp : public tensorflow::OpKernel {
 
   void RunFallback(OpKernelContext* ctx) {
     stats_->fallbacks.fetch_add(1, std::memory_order_relaxed);
-    OP_REQUIRES_OK(ctx, fallback_->Run(ctx));
+    // Not OP_REQUIRES: the original op has already logged its error.
+    const Status status = fallback_->Run(ctx);
+    if (!status.ok()) ctx->SetStatus(status);
   }
 
   std::string key_;
@@ -283,7 +287,6 @@ class AscBackendOp : public tensorflow::OpKernel {
   std::atomic<int64> generation_{0};
   std::atomic<int> errors_{0};
   std::atomic<bool> large_{false};
-  std::atomic<int64> small_bytes_{0};
   std::atomic<const Plan*> last_plan_{nullptr};  // compared only, never followed
   PlanCache plans_;
   std::mutex mu_;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/graph/algorithm.h"
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/util/device_name_utils.h"
@@ -222,6 +223,10 @@ Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::
   tensorflow::SetAttrValue(output_types, &attrs["Tout"]);
   tensorflow::SetAttrValue(origins, &attrs["origin_nodes"]);
   attrs["fallback"].mutable_func()->set_name(function);
+  const tensorflow::OpDef* op_def = nullptr;
+  TF_RETURN_IF_ERROR(tensorflow::OpRegistry::Global()->LookUpOpDef(edit.op, &op_def));
+  tensorflow::AddDefaultsToNodeDef(*op_def, &def);
+  TF_RETURN_IF_ERROR(tensorflow::ValidateNodeDef(def, *op_def));
   Status status;
   *node = graph_->AddNode(def, &status);
   return status;

@@ -54,9 +54,18 @@ Status Fallback::Run(tensorflow::OpKernelContext* ctx) {
   TF_RETURN_IF_ERROR(Instantiate(library, &handle));
 
   std::function<void(std::function<void()>)> inline_runner = [](std::function<void()> closure) { closure(); };
+  // A failing function cancels its manager; the step's own would mark the error as a mere consequence of another one.
+  tensorflow::CancellationManager cancellation;
+  tensorflow::CancellationManager* outer = ctx->cancellation_manager();
+  tensorflow::CancellationToken token = 0;
+  if (outer != nullptr) {
+    token = outer->get_cancellation_token();
+    if (!outer->RegisterCallback(token, [&cancellation] { cancellation.StartCancel(); })) {
+      return tensorflow::errors::Cancelled("the step was cancelled before ", ctx->op_kernel().name());
+    }
+  }
   FunctionLibraryRuntime::Options options;
-  options.rendezvous = ctx->rendezvous();
-  options.cancellation_manager = ctx->cancellation_manager();
+  options.cancellation_manager = &cancellation;
   options.step_container = ctx->step_container();
   options.stats_collector = ctx->stats_collector();
   options.runner = &inline_runner;
@@ -70,6 +79,7 @@ Status Fallback::Run(tensorflow::OpKernelContext* ctx) {
     done.Notify();
   });
   done.WaitForNotification();
+  if (outer != nullptr) outer->DeregisterCallback(token);
   if (!status.ok()) return WithoutFunctionName(status);
   if (static_cast<int>(results.size()) != ctx->num_outputs()) {
     return tensorflow::errors::Internal(function_.name(), " gave ", results.size(), " results");

@@ -1,7 +1,7 @@
 // The C interface between the AscBackend op and a generated kernel library, version 1.
 //
 // Every library exports, as extern "C", the functions whose types are declared here under the names in
-// kernel_library.cc. "dims" are int64 sizes; the ranks are static, so the dims of all tensors simply follow each other.
+// kernel_registry.cc. "dims" are int64 sizes; the ranks are static, so the dims of all tensors simply follow each other.
 #ifndef TF_AUTOFUSE_NATIVE_KERNEL_ABI_H_
 #define TF_AUTOFUSE_NATIVE_KERNEL_ABI_H_
 
@@ -17,9 +17,11 @@ struct AutofuseMachine {
 
 // autofuse_abi_version: 1.
 typedef int64_t (*AutofuseAbiVersion)(void);
-// autofuse_shape: from the inputs' dims to the outputs' dims and the sizes that tiling wants. Nonzero: a guard does
-// not hold, the kernel is not for these shapes.
+// autofuse_shape: from the inputs' dims to the outputs' dims and the sizes that tiling wants. Nonzero: the check of this
+// number does not hold, the kernel is not for these shapes.
 typedef int32_t (*AutofuseShape)(const int64_t* in_dims, int64_t* out_dims, int64_t* sizes);
+// autofuse_check_text (optional): what check number `number` says, the value that autofuse_shape gave.
+typedef const char* (*AutofuseCheckText)(int32_t number);
 // autofuse_tiling_size: bytes of the tiling data.
 typedef int64_t (*AutofuseTilingSize)(void);
 // autofuse_tiling: nonzero means that no tiling fits. A block_dim of 0 means that there is nothing to do.

@@ -76,6 +76,7 @@ Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
     return FailedPrecondition("the kernel library ", meta.library, " wants ", loaded->tiling_size,
                               " bytes of tiling data");
   }
+  loaded->check_text = reinterpret_cast<AutofuseCheckText>(dlsym(library, "autofuse_check_text"));
   const auto needs_all = reinterpret_cast<AutofuseNeedsAllBlocks>(dlsym(library, "autofuse_needs_all_blocks"));
   loaded->needs_all_blocks = needs_all != nullptr && needs_all() != 0;
   *kernel = std::move(loaded);
@@ -129,6 +130,7 @@ void KernelRegistry::ResetStats() {
     std::lock_guard<std::mutex> lock(stats.mu);
     stats.last_dims.clear();
     stats.last_block_dim = 0;
+    stats.refused.clear();
   }
 }
 

@@ -45,11 +45,13 @@ struct KernelStats {
   std::mutex mu;                                // guards the rest
   Dims last_dims;
   tensorflow::uint32 last_block_dim = 0;
+  std::string refused;  // why the kernel was last not for a node's shapes
 };
 
 struct Kernel {
   KernelMeta meta;
   AutofuseShape shape = nullptr;
+  AutofuseCheckText check_text = nullptr;  // may be missing
   AutofuseTiling tiling = nullptr;
   AutofuseRunBlocks run_blocks = nullptr;
   tensorflow::int64 tiling_size = 0;

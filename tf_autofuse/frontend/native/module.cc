@@ -91,6 +91,7 @@ py::dict Stats() {
       for (auto dim : stats.last_dims) dims.append(py::int_(dim));
       last["dims"] = dims;
       last["block_dim"] = stats.last_block_dim;
+      last["refused"] = stats.refused;
     }
     counters["calls"] = stats.calls.load();
     counters["plans"] = stats.plans.load();
@@ -189,7 +190,7 @@ PYBIND11_MODULE(_native, m) {
         "Forgets a kernel for nodes made from now on.");
   m.def("has_kernel", [](const std::string& key) { return KernelRegistry::Global().Find(key) != nullptr; },
         py::arg("key"));
-  m.def("stats", &Stats, "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim}.");
+  m.def("stats", &Stats, "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
   m.def("reset_stats", [] { KernelRegistry::Global().ResetStats(); });
   m.def("graph_columns", &GraphColumns, py::arg("graph_def"),
         "The columns of a serialized GraphDef, as a graph pass gets them (placeholders in place of feeds).");

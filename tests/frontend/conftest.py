@@ -1,0 +1,24 @@
+"""Every test here starts and ends with the native module as a process that never used it: no callables, no switches."""
+import pytest
+
+
+@pytest.fixture
+def native():
+    module = pytest.importorskip("tf_autofuse.frontend._native")
+    _clear(module)
+    yield module
+    _clear(module)
+
+
+def _clear(module):
+    for name in ("graph_pass", "wants", "report", "dump_callback", "resolver"):
+        getattr(module, "set_" + name)(None)
+    for name in ("strict", "dump", "timing"):
+        getattr(module, "set_" + name)(False)
+    module.set_options({"foreign_npu": False, "allow_remote": False})
+    module.reset_stats()
+
+
+@pytest.fixture(scope="session")
+def kernel_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("kernels")
