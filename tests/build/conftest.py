@@ -1,8 +1,10 @@
+import os
+
 import pytest
 
 from tests.build import small
 from tf_autofuse import diagnostics
-from tf_autofuse.build import kernels
+from tf_autofuse.build import kernels, storage
 
 
 @pytest.fixture
@@ -11,8 +13,11 @@ def tree(tmp_path, monkeypatch):
     folder = small.npu_kernels(tmp_path / "npu_kernels")
     monkeypatch.setattr(kernels, "npu_kernels_dir", lambda: folder)
     monkeypatch.delenv("AUTOFUSE_STRICT", raising=False)
+    monkeypatch.setattr(storage, "_temporary", storage._Temporary())
     diagnostics.forget()
-    return folder
+    yield folder
+    if storage._temporary.folder is not None:
+        storage._temporary.remove(storage._temporary.folder, os.getpid())
 
 
 @pytest.fixture

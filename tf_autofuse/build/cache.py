@@ -215,7 +215,7 @@ class Cache:
         try:
             return self._make_in(self.root, kind, key, make)
         except OSError as error:
-            problem = Problem("the cache folder %s can't take a %s (%s)" % (self.root, kind, error.strerror or error),
+            problem = Problem("the cache folder %s can't take an entry (%s)" % (self.root, error.strerror or error),
                               "make room or make it writable, or set AUTOFUSE_CACHE_DIR to a folder of your own")
             stand_in = temporary_storage(problem, (self.root,) + self.storage.read_only)
             if stand_in is None or stand_in.root == self.root:
