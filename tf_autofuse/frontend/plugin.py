@@ -5,6 +5,7 @@ session whose ConfigProto names one of our optimizers. Nothing here raises into 
 exception into an unchanged graph and one warning (or, in strict mode, an error).
 """
 import os
+import sys
 import threading
 import time
 from typing import Any, Dict, List, Optional
@@ -12,7 +13,7 @@ from typing import Any, Dict, List, Optional
 from tf_autofuse import diagnostics
 from tf_autofuse.compiler import compile_graph
 from tf_autofuse.config import Config
-from tf_autofuse.frontend import graph_dump, rewrite
+from tf_autofuse.frontend import graph_dump, npu_face, rewrite
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.report import journal
 from tf_autofuse.runtime import registry
@@ -54,7 +55,15 @@ def _config_of(context: Dict[str, Any]) -> Config:
 
 
 def _wants(context: Dict[str, Any]) -> bool:
+    if context.get("entry") == "NpuOptimizer" and _real_npu_bridge_loaded():
+        return False
     return _config_of(context).enable_autofuse
+
+
+def _real_npu_bridge_loaded() -> bool:
+    """Whether an npu_bridge other than our face is in use: then the entry NpuOptimizer is its own."""
+    module = sys.modules.get(npu_face.ROOT)
+    return module is not None and not npu_face.is_face(module)
 
 
 def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, Any]]:
