@@ -5,7 +5,14 @@ function gives the result. A guard that is false is therefore never a wrong resu
 """
 from typing import Mapping, NamedTuple, Optional, Tuple, Union
 
-from tf_autofuse.symbolic.size import Size, evaluate, is_static, substitute, to_text
+from tf_autofuse.symbolic.size import Size, evaluate, is_static, known_equal, substitute, to_text
+
+
+class GuardFailure(Exception):
+    """The run-time dims are not what a fused graph was made for. Not a bug: the fallback gives the result."""
+
+
+GUARD_KINDS = ("eq", "broadcast")
 
 
 class Guard(NamedTuple):
@@ -22,10 +29,13 @@ class Guard(NamedTuple):
         return a == b or (self.kind == "broadcast" and (a == 1 or b == 1))
 
     def decided(self) -> Optional[bool]:
-        """True or False where both sides are static, else None."""
+        """True or False where the forms of both sides settle it, else None."""
         if is_static(self.left) and is_static(self.right):
             return self.holds({})
-        return None
+        if known_equal(self.left, self.right):
+            return True
+        ones = known_equal(self.left, 1) or known_equal(self.right, 1)
+        return True if self.kind == "broadcast" and ones else None
 
     def substituted(self, values: Mapping[str, Size]) -> "Guard":
         return self._replace(left=substitute(self.left, values), right=substitute(self.right, values))
@@ -52,7 +62,7 @@ class SizeVar(NamedTuple):
 
 
 def bind(variables: Tuple[SizeVar, ...], dims: Tuple[Tuple[int, ...], ...]) -> Mapping[str, int]:
-    """The value of every symbol for the dims of all inputs."""
+    """The value of every symbol for the dims of all inputs. Checks nothing: see ir.evaluate.bind_inputs."""
     values = {}
     for v in variables:
         values[v.name] = dims[v.source.input][v.source.dim] if isinstance(v.source, InputDim) \

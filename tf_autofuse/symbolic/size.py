@@ -9,82 +9,34 @@ broadcasting makes of two dims) and `stride_or_zero` (0 where a dim is 1: the ru
 may be broadcast). Printing to C++ (`to_cpp`) and evaluation (`evaluate`) agree on every one of them; C++ prints
 call the functions of the same name that the generated host source defines.
 """
-from typing import Dict, FrozenSet, Iterable, Mapping, Optional, Union
+import keyword
+import re
+from functools import lru_cache
+from typing import FrozenSet, Iterable, Mapping, Optional, Union
 
 Size = Union[int, "SizeExpr"]
 
-_sympy = None
-_functions: Dict[str, type] = {}
+_functions = None
 
 
 def _load():
-    """sympy on first need, with our integer functions defined on it."""
-    global _sympy
-    if _sympy is not None:
-        return _sympy
-    import sympy
-
-    class floor_div(sympy.Function):
-        nargs = 2
-
-        @classmethod
-        def eval(cls, a, b):
-            if b == 1:
-                return a
-            if a.is_Integer and b.is_Integer and b != 0:
-                return sympy.Integer(int(a) // int(b))
-            if a == 0:
-                return sympy.Integer(0)
-            if b.is_Integer and b > 1 and a.is_Mul and (a.args[0].is_Integer and int(a.args[0]) % int(b) == 0):
-                return a / b
-            return None
-
-        is_integer = True
-        is_nonnegative = True
-
-    class broadcast_size(sympy.Function):
-        nargs = 2
-        is_integer = True
-        is_nonnegative = True
-
-        @classmethod
-        def eval(cls, a, b):
-            if a == b or b == 1:
-                return a
-            if a == 1:
-                return b
-            # A dim known to be other than 1 decides: the partner is equal to it or 1.
-            if a.is_Integer:
-                return a
-            if b.is_Integer:
-                return b
-            return None if sympy.default_sort_key(a) <= sympy.default_sort_key(b) else cls(b, a)
-
-    class stride_or_zero(sympy.Function):
-        nargs = 2
-        is_integer = True
-        is_nonnegative = True
-
-        @classmethod
-        def eval(cls, dim, stride):
-            if dim.is_Integer:
-                return sympy.Integer(0) if dim == 1 else stride
-            return None
-
-    for f in (floor_div, broadcast_size, stride_or_zero):
-        _functions[f.__name__] = f
-    _sympy = sympy
-    return sympy
+    """The sympy side, imported on the first symbol."""
+    global _functions
+    if _functions is None:
+        from tf_autofuse.symbolic import functions
+        _functions = functions
+    return _functions
 
 
 class SizeExpr:
     """A symbolic size. Immutable, hashable; arithmetic with ints and other sizes gives a Size."""
 
-    __slots__ = ("expr", "_hash")
+    __slots__ = ("expr", "_hash", "_evaluator")
 
     def __init__(self, expr):
         self.expr = expr
         self._hash = hash(expr)
+        self._evaluator = None
 
     def __add__(self, other):
         return _wrap(self.expr + _raw(other))
@@ -105,6 +57,9 @@ class SizeExpr:
     def __floordiv__(self, other):
         return floor_div(self, other)
 
+    def __rfloordiv__(self, other):
+        return floor_div(other, self)
+
     def __eq__(self, other):
         if isinstance(other, SizeExpr):
             return self.expr == other.expr
@@ -119,18 +74,32 @@ class SizeExpr:
     def __repr__(self):
         return to_text(self)
 
+    def __reduce__(self):
+        return parse, (to_text(self),)
+
 
 def _raw(size):
-    return size.expr if isinstance(size, SizeExpr) else _load().Integer(size)
+    if isinstance(size, SizeExpr):
+        return size.expr
+    return _load().Integer(size)
 
 
 def _wrap(expr) -> Size:
     return int(expr) if expr.is_Integer else SizeExpr(expr)
 
 
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_RESERVED = frozenset(("floor_div", "Max", "Min", "broadcast_size", "stride_or_zero",
+                       "FloorDiv", "BroadcastSize", "StrideOrZero"))
+
+
+@lru_cache(maxsize=1 << 12)
 def symbol(name: str) -> SizeExpr:
-    """The symbol `name`: an integer >= 0. Symbols of the same name are equal."""
-    return SizeExpr(_load().Symbol(name, integer=True, nonnegative=True))
+    """The symbol `name`: an integer >= 0. Symbols of the same name are equal. Raises ValueError for a name that
+    is no identifier or that a function of sizes has."""
+    if not _NAME.match(name) or name in _RESERVED or keyword.iskeyword(name):
+        raise ValueError("not a name for a size symbol: %r" % (name,))
+    return SizeExpr(_load().new_symbol(name))
 
 
 def is_static(size: Size) -> bool:
@@ -138,10 +107,10 @@ def is_static(size: Size) -> bool:
 
 
 def floor_div(a: Size, b: Size) -> Size:
+    """floor(a / b); 0 where b is 0, as at run time."""
     if is_static(a) and is_static(b):
-        return a // b
-    _load()
-    return _wrap(_functions["floor_div"](_raw(a), _raw(b)))
+        return a // b if b else 0
+    return _wrap(_load().floor_div(_raw(a), _raw(b)))
 
 
 def ceil_div(a: Size, b: Size) -> Size:
@@ -166,24 +135,23 @@ def minimum(a: Size, b: Size) -> Size:
 
 
 def broadcast_size(a: Size, b: Size) -> Size:
-    """The dim that TF's broadcasting makes of a and b, given that they are compatible (checked at run time)."""
+    """The dim that TF's broadcasting makes of a and b, given that they are compatible. A static dim other than 1
+    decides (`broadcast_size(s0, 4)` is 4): whoever calls this adds the 'broadcast' guard that checks it."""
     if is_static(a) and is_static(b):
         return b if a == 1 else a
-    _load()
-    return _wrap(_functions["broadcast_size"](_raw(a), _raw(b)))
+    return _wrap(_load().broadcast_size(_raw(a), _raw(b)))
 
 
 def stride_or_zero(dim: Size, stride: Size) -> Size:
     """The stride of a dim that may be 1 at run time and is then read again for every index."""
     if is_static(dim):
         return 0 if dim == 1 else stride
-    _load()
-    return _wrap(_functions["stride_or_zero"](_raw(dim), _raw(stride)))
+    return _wrap(_load().stride_or_zero(_raw(dim), _raw(stride)))
 
 
 def may_be_broadcast(stride: Size) -> bool:
     """Whether the stride is decided at run time (contains a stride_or_zero)."""
-    return isinstance(stride, SizeExpr) and stride.expr.has(_functions["stride_or_zero"])
+    return isinstance(stride, SizeExpr) and stride.expr.has(_load().stride_or_zero)
 
 
 def product(sizes: Iterable[Size]) -> Size:
@@ -197,18 +165,29 @@ def known_equal(a: Size, b: Size) -> bool:
     """Equal for every value of the symbols, as far as the canonical form shows it. False means: not known."""
     if is_static(a) or is_static(b):
         return is_static(a) and is_static(b) and a == b
-    return a.expr == b.expr or (a.expr - b.expr).expand() == 0
+    return a.expr == b.expr or _load().always_equal(a.expr, b.expr)
 
 
 def exact_quotient(a: Size, b: Size) -> Optional[Size]:
-    """a / b where it is a whole size for every value of the symbols, else None."""
-    if is_static(a) and is_static(b):
-        return a // b if b != 0 and a % b == 0 else None
-    if is_static(b) and b == 0:
-        return None
-    q = _load().cancel(_raw(a) / _raw(b)) if not _raw(a).has(*_functions.values()) else _raw(a) / _raw(b)
-    numerator, denominator = q.as_numer_denom()
-    return _wrap(q) if denominator == 1 and numerator.is_integer else None
+    """The size q with q * b == a for every value of the symbols, or None where there is none or it is not found.
+
+    At values where b is 0 (and so a) the identity holds but says nothing about q: who divides a tensor's dims
+    must refuse or guard b == 0 where TF would (Reshape with -1 of an empty tensor)."""
+    if is_static(b):
+        if b == 0:
+            return None
+        if is_static(a):
+            return a // b if a % b == 0 else None
+    q = _load().exact_quotient(_raw(a), _raw(b))
+    return None if q is None else _wrap(q)
+
+
+def broadcast_operands(size: Size) -> Iterable[FrozenSet[Size]]:
+    """The sets of dims that `size` takes for mutually compatible: one for each broadcast_size in it."""
+    if is_static(size):
+        return ()
+    found = size.expr.atoms(_load().broadcast_size)
+    return tuple(frozenset(_wrap(a) for a in f.args) for f in sorted(found, key=_load().text))
 
 
 def symbols_of(size: Size) -> FrozenSet[str]:
@@ -216,110 +195,152 @@ def symbols_of(size: Size) -> FrozenSet[str]:
 
 
 def substitute(size: Size, values: Mapping[str, Size]) -> Size:
-    """`size` with the named symbols replaced by sizes."""
+    """`size` with the named symbols replaced by sizes, all at once."""
     if is_static(size):
         return size
     pairs = {s: _raw(values[s.name]) for s in size.expr.free_symbols if s.name in values}
-    return _wrap(size.expr.subs(pairs, simultaneous=True)) if pairs else size
+    return _wrap(size.expr.xreplace(pairs)) if pairs else size
 
 
 def evaluate(size: Size, values: Mapping[str, int]) -> int:
     """The value for the given symbol values. Raises KeyError that names a missing symbol."""
     if is_static(size):
         return size
-    return int(_evaluate(size.expr, values))
-
-
-def _evaluate(e, values):
-    if e.is_Integer:
-        return int(e)
-    if e.is_Symbol:
-        return values[e.name]
-    args = [_evaluate(a, values) if not a.is_Rational else a for a in e.args]
-    name = type(e).__name__
-    if name == "floor_div":
-        return args[0] // args[1] if args[1] else 0
-    if name == "broadcast_size":
-        return args[1] if args[0] == 1 else args[0]
-    if name == "stride_or_zero":
-        return 0 if args[0] == 1 else args[1]
-    if name == "Max":
-        return max(args)
-    if name == "Min":
-        return min(args)
-    if e.is_Add:
-        return sum(args)
-    if e.is_Mul:
-        result = 1
-        for a in args:
-            result = result * a
-        return result
-    if e.is_Pow:
-        return args[0] ** args[1]
-    raise TypeError("size expression with an unknown function: %s" % name)
+    if size._evaluator is None:
+        size._evaluator = _load().evaluator(size.expr)
+    return int(size._evaluator(values))
 
 
 def to_text(size: Size) -> str:
     """Readable, parseable by `parse`, the same on every run."""
-    return str(size) if is_static(size) else _load().sstr(size.expr, order="lex")
-
-
-def parse(text: str) -> Size:
-    """The size that `to_text` printed. Raises ValueError for anything else."""
-    text = text.strip()
-    if text.lstrip("-").isdigit():
-        return int(text)
-    sympy = _load()
-    import re
-
-    names = set(re.findall(r"[A-Za-z_]\w*", text)) - set(_functions) - {"Max", "Min"}
-    scope = {n: sympy.Symbol(n, integer=True, nonnegative=True) for n in names}
-    scope.update(_functions)
-    if re.search(r"[^\w\s+\-*/(),]", text):
-        raise ValueError("not a size expression: %r" % text)
-    try:
-        return _wrap(sympy.sympify(text, locals=scope))
-    except (sympy.SympifyError, TypeError, SyntaxError) as error:
-        raise ValueError("not a size expression: %r (%s)" % (text, error))
+    return str(size) if is_static(size) else _load().text(size.expr)
 
 
 def to_cpp(size: Size, names: Optional[Mapping[str, str]] = None) -> str:
-    """The size as a C++ int64_t expression; `names` maps symbols to C++ lvalues (default: the symbol's name)."""
-    if is_static(size):
-        return str(size)
-    return _cpp(size.expr, names or {})
+    """The size as a C++ int64_t expression; `names` maps symbols to int64_t lvalues (default: the symbol's name).
+    The source that holds it begins with CPP_PRELUDE."""
+    return str(size) if is_static(size) else _load().cpp(size.expr, names or {})
 
 
-def _cpp(e, names) -> str:
-    if e.is_Integer:
-        return str(int(e))
-    if e.is_Symbol:
-        return names.get(e.name, e.name)
-    name = type(e).__name__
-    ordered = sorted(e.args, key=_load().default_sort_key) if e.is_Add or e.is_Mul else e.args
-    if e.is_Pow:
-        base, power = e.args
-        if not (power.is_Integer and power > 0):
-            raise TypeError("a size with a power that is no positive integer: %s" % e)
-        return "(" + " * ".join([_cpp(base, names)] * int(power)) + ")"
-    args = [_cpp(a, names) for a in ordered]
-    if e.is_Add:
-        return "(" + " + ".join(args) + ")"
-    if e.is_Mul:
-        return "(" + " * ".join(args) + ")"
-    function = {"floor_div": "FloorDiv", "broadcast_size": "BroadcastSize", "stride_or_zero": "StrideOrZero",
-                "Max": "Max", "Min": "Min"}[name]
-    text = args[0]
-    for a in args[1:]:
-        text = "%s(%s, %s)" % (function, text, a)
-    return text
-
-
-#: Definitions of the functions that `to_cpp` calls; the generated host source begins with them.
+#: Definitions of the functions that `to_cpp` prints call; the generated host source begins with them.
 CPP_PRELUDE = """\
-static inline int64_t FloorDiv(int64_t a, int64_t b) { return b == 0 ? 0 : (a >= 0 ? a / b : -((b - 1 - a) / b)); }
+static inline int64_t FloorDiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
 static inline int64_t BroadcastSize(int64_t a, int64_t b) { return a == 1 ? b : a; }
 static inline int64_t StrideOrZero(int64_t dim, int64_t stride) { return dim == 1 ? 0 : stride; }
 static inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 """
+
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\*\*|[-+*(),]))", re.ASCII)
+#: Nesting that the parser follows; beyond it the text is no size of ours.
+_MAX_DEPTH = 150
+_MAX_POWER = 64
+
+
+class _Parser:
+    """Recursive descent over: sum ::= ['-'] product (('+'|'-') product)*; product ::= power ('*' power)*;
+    power ::= atom ['**' integer]; atom ::= integer | '-' atom | name | function '(' sum (',' sum)* ')' | '(' sum ')'.
+    """
+
+    def __init__(self, text: str):
+        text = text.strip()
+        self.text, self.tokens, self.at, self.depth = text, [], 0, 0
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if not match:
+                raise self.error("at %r" % text[position:position + 20])
+            self.tokens.append(match.group().strip())
+            position = match.end()
+        self.tokens.append("")
+
+    def error(self, what: str) -> ValueError:
+        return ValueError("not a size expression: %r (%s)" % (self.text[:200], what))
+
+    def take(self, *wanted: str) -> str:
+        token = self.tokens[self.at]
+        if token not in wanted:
+            return ""
+        self.at += 1
+        return token
+
+    def expect(self, wanted: str) -> None:
+        if not self.take(wanted):
+            raise self.error("expected %r, found %r" % (wanted, self.tokens[self.at] or "the end"))
+
+    def sum(self) -> Size:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.error("nested too deeply")
+        total = -1 * self.product() if self.take("-") else self.product()
+        while True:
+            sign = self.take("+", "-")
+            if not sign:
+                self.depth -= 1
+                return total
+            total = total + self.product() if sign == "+" else total - self.product()
+
+    def product(self) -> Size:
+        total = self.power()
+        while self.take("*"):
+            total = total * self.power()
+        return total
+
+    def power(self) -> Size:
+        base = self.atom()
+        if not self.take("**"):
+            return base
+        token = self.tokens[self.at]
+        if not token.isdigit() or not 1 <= int(token) <= _MAX_POWER:
+            raise self.error("a power must be an integer from 1 to %d" % _MAX_POWER)
+        self.at += 1
+        return product([base] * int(token))
+
+    def atom(self) -> Size:
+        token = self.tokens[self.at]
+        if token and token[0].isdigit():
+            self.at += 1
+            return int(token)
+        if self.take("("):
+            value = self.sum()
+            self.expect(")")
+            return value
+        if not token or not _NAME.match(token):
+            raise self.error("unexpected %r" % (token or "end"))
+        self.at += 1
+        if not self.take("("):
+            return symbol(token)
+        values = [self.sum()]
+        while self.take(","):
+            values.append(self.sum())
+        self.expect(")")
+        return self.call(token, values)
+
+    def call(self, name: str, values) -> Size:
+        function = _CALLS.get(name)
+        if function is None:
+            raise self.error("unknown function %s" % name)
+        if len(values) < 2 or (len(values) > 2 and function in (floor_div, stride_or_zero)):
+            raise self.error("%s does not take %d arguments" % (name, len(values)))
+        result = values[0]
+        for v in values[1:]:
+            result = function(result, v)
+        return result
+
+
+_CALLS = {"floor_div": floor_div, "Max": maximum, "Min": minimum, "broadcast_size": broadcast_size,
+          "stride_or_zero": stride_or_zero}
+
+
+def parse(text: str) -> Size:
+    """The size that `to_text` printed. Raises ValueError for anything else. Text is data: nothing is executed."""
+    parser = _Parser(text)
+    value = parser.sum()
+    if parser.tokens[parser.at]:
+        raise parser.error("unexpected %r" % parser.tokens[parser.at])
+    return value
