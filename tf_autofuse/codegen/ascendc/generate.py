@@ -5,22 +5,21 @@ same, with g++ against the host twin; the host source computes shapes and tiling
 the graph's symbols stand for.
 """
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Sequence
 
 import jinja2
 
 from tf_autofuse.codegen.abi import ABI_VERSION, MACHINE_STRUCT
 from tf_autofuse.codegen.ascendc import cann
-from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, CodegenRefusal, comment
-from tf_autofuse.codegen.ascendc.expressions import Expressions, device_functions
-from tf_autofuse.codegen.ascendc.literals import FROM_BITS
+from tf_autofuse.codegen.ascendc.body import CodegenRefusal, comment
+from tf_autofuse.codegen.ascendc.device import device_values, gm_names
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.ascendc.shape import shape_function
 from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
-from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, Position
+from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.symbolic.size import CPP_PRELUDE, minimum, symbol, to_cpp, to_text
+from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -44,7 +43,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
     files = (
         (DEVICE_SOURCE, _render("kernel.cpp.j2", base, **device_values(fused, impls))),
         (TILING_HEADER, tiling_header(fused, impls)),
-        (HOST_SOURCE, _render("host.cpp.j2", base, **_host_values(fused, impls))),
+        (HOST_SOURCE, _render("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused))),
         (TWIN_SOURCE, _render("twin_launch.cpp.j2", base, input_count=len(fused.inputs), tensor_count=len(tensors),
                               quoted_name=_quoted(fused.name))),
         (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
@@ -67,19 +66,24 @@ def _quoted(text: str) -> str:
     return safe.replace("\\", "\\\\").replace('"', '\\"').replace("//", "/ /").replace("??", "?")
 
 
-class _Check(NamedTuple):
+class _CheckText(NamedTuple):
+    """A check as host.cpp.j2 prints it. comment: its text and why; quoted: its text as a string's inside, without why,
+    so that equal code has equal text."""
+
     condition: str
     number: int
-    text: str
+    comment: str
     quoted: str
 
 
-def _host_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, Any]:
+def shape_values(fused: FusedGraph) -> Dict[str, Any]:
+    """The values of host.cpp.j2 for everything but the tiling."""
     shape = shape_function(fused)
-    checks = [_Check(c.condition, c.number, comment(c.text), _quoted(c.text)) for c in shape.checks]
+    checks = [_CheckText(c.condition, c.number, comment(c.text + (" (%s)" % c.why if c.why else "")), _quoted(c.text))
+              for c in shape.checks]
     conditions = "\n".join(c.condition for c in shape.checks)
     return {
         "definitions": [d._replace(comment=comment(d.comment)) for d in shape.definitions], "checks": checks,
         "out_dims": shape.out_dims, "sizes": shape.sizes, "uses_broadcasts": "Broadcasts(" in conditions,
         "uses_elements": "ElementsTimes(" in conditions, "abi_version": ABI_VERSION,
-        "machine_struct": MACHINE_STRUCT, "prelude": CPP_PRELUDE, "tiling": tiling_functions(fused, impls)}
+        "machine_struct": MACHINE_STRUCT, "prelude": CPP_PRELUDE}

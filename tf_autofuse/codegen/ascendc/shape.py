@@ -20,11 +20,13 @@ class Definition(NamedTuple):
 
 
 class Check(NamedTuple):
-    """number: what autofuse_shape returns where `condition` is false. text: the condition for people."""
+    """number: what autofuse_shape returns where `condition` is false. text: the condition for people. why: what
+    needs it, or ''."""
 
     number: int
     condition: str
     text: str
+    why: str
 
 
 class ShapeFunction(NamedTuple):
@@ -47,9 +49,9 @@ def shape_function(fused: FusedGraph) -> ShapeFunction:
 
     checks: List[Check] = []
 
-    def check(condition: str, text: str) -> None:
+    def check(condition: str, text: str, why: str = "") -> None:
         if all(c.condition != condition for c in checks):
-            checks.append(Check(len(checks) + 1, condition, text))
+            checks.append(Check(len(checks) + 1, condition, text, why))
 
     for i, tensor in enumerate(fused.inputs):
         for d, size in enumerate(tensor.dims):
@@ -58,7 +60,7 @@ def shape_function(fused: FusedGraph) -> ShapeFunction:
                       "dim %d of input %d is %s" % (d, i, to_text(size)))
     for guard in implied_broadcasts(fused) + fused.guards:
         if guard.decided() is not True:
-            check(guard_condition(guard), "%r%s" % (guard, " (%s)" % guard.why if guard.why else ""))
+            check(guard_condition(guard), repr(guard), guard.why)
     out_dims = []
     for o, tensor in enumerate(fused.outputs):
         dims = [to_cpp(s) for s in tensor.dims]
