@@ -1,0 +1,344 @@
+"""The generated tiling function: C++14 that solves, at run time and for the real dims, what tiling/solve.py solves.
+
+On entry: a fused graph of one loop nest and its ImplGraphs. On exit two texts, the same for the same input:
+`tiling_header` (struct AutofuseTilingData, included by host and device) and `tiling_functions` (autofuse_tiling_size,
+autofuse_tiling and the names and values of the struct's fields). The latter stand in a source that has <cstdint>,
+AUTOFUSE_EXPORT, struct AutofuseMachine and symbolic.size.CPP_PRELUDE. Integers are int64_t; costs are doubles in the
+order of operations that formula.text prints, so a compiler must not contract them (-ffp-contract=off) to agree
+with Python to the last bit.
+"""
+from typing import List, NamedTuple, Sequence, Tuple
+
+from tf_autofuse.ir.asc_graph import FusedGraph
+from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.symbolic.size import Size, is_static, symbols_of, to_cpp
+from tf_autofuse.tiling import cost_table as table
+from tf_autofuse.tiling.cost_model import BLOCK_DIM
+from tf_autofuse.tiling.formula import PRELUDE, Formula, text
+from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
+
+
+class Field(NamedTuple):
+    """A field of AutofuseTilingData. comment: what it is, with its unit."""
+
+    type: str
+    name: str
+    comment: str
+
+
+def kernel_symbols(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[str, ...]:
+    """The symbols of the fused graph that a kernel computes with, in the order of fused.sizes."""
+    used = set()
+
+    def walk(item) -> None:
+        if isinstance(item, tuple):
+            for x in item:
+                walk(x)
+        elif not isinstance(item, str):
+            used.update(symbols_of(item))
+
+    for impl in impls:
+        walk(tuple(plan for _, plan in impl.plans))
+        walk(tuple(impl.graph.axis(a).size for a in impl.outer_axes + (impl.cut_axis,)))
+    return tuple(v.name for v in fused.sizes if v.name in used)
+
+
+def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field, ...]:
+    """The fields in memory order: 8-byte ones first, the whole a multiple of 8 bytes."""
+    wide = [Field("int64_t", s, "size") for s in kernel_symbols(fused, impls)]
+    narrow = [Field("uint32_t", "block_dim", "cores that have work; 0: none"),
+              Field("uint32_t", "tiling_key", "the kernel variant")]
+    for impl in impls:
+        wide.append(Field("int64_t", impl.block_symbol, "tiles of one block"))
+        narrow.append(Field("uint32_t", impl.tile_symbol, "elements of the cut axis in one tile"))
+        narrow += [Field("uint32_t", c.field, "bytes of one buffer") for c in impl.containers]
+        if impl.tmp_bytes:
+            narrow.append(Field("uint32_t", "tmp_bytes", "bytes of the scratch buffer"))
+    fields = list(dict.fromkeys(wide + narrow))
+    if sum(f.type == "uint32_t" for f in fields) % 2:
+        fields.append(Field("uint32_t", "unused", "fills the last 8 bytes"))
+    return tuple(fields)
+
+
+def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
+    """The text of tiling_data.h."""
+    lines = ["// The tiling data that the host computes and the kernel reads.", "#pragma once", "#include <cstdint>", "",
+             "struct AutofuseTilingData {"]
+    fields = tiling_fields(fused, impls)
+    lines += ["  %s %s;  // %s" % f for f in fields]
+    lines += ["};", "static_assert(sizeof(AutofuseTilingData) == %d, \"padding in AutofuseTilingData\");"
+              % sum(8 if f.type == "int64_t" else 4 for f in fields), ""]
+    return "\n".join(lines)
+
+
+def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
+    """The host functions of the tiling: everything behind AutofuseTilingData."""
+    models = [build_model(i) for i in impls]
+    fields = tiling_fields(fused, impls)
+    used = {f.name for f in fields if f.type == "int64_t"}
+    symbols = [v.name for v in fused.sizes]
+    parts = ["namespace {", "", PRELUDE, _SOLVER]
+    parts += [_case(m, symbols, used) for m in models]
+    parts += ["}  // namespace", "", _tiling(models), _fields(fields)]
+    return "\n".join(parts)
+
+
+#: The generic part: tiling/solve.py, statement by statement.
+_SOLVER = """\
+struct Choice {
+  double cost;
+  double ratio;
+  int32_t key;  // -1: no legal tiling
+  int64_t tile;
+  int64_t tiles_per_block;
+  int64_t block_dim;
+  int64_t cores;
+};
+
+static inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Tiles are whole blocks of memory: cache lines where the tile is larger than one.
+template <class Case>
+int64_t RoundTile(int64_t tile, bool up) {
+  const int64_t step = tile >= Case::kLine ? Case::kLine : Case::kAlign;
+  if (up) {
+    return CeilDiv(tile, step) * step;
+  }
+  return tile >= step ? tile - tile %% step : tile;
+}
+
+template <class Case>
+bool Fits(const Case& c, int64_t tile, int64_t budget) {
+  return c.UbBytes(tile) <= budget && c.WithinLimits(tile);
+}
+
+// The largest tile with at least one tile for each of `cores`, then the smallest with as few tiles per block.
+template <class Case>
+Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
+  const int64_t cut = c.Cut();
+  const int64_t outer = c.Outer();
+  int64_t tiles = Min(CeilDiv(cores, outer), cut);
+  int64_t tile = Min(Min(largest, RoundTile<Case>(CeilDiv(cut, tiles), true)), cut);
+  int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
+  tiles = Min(per_block * cores / outer, cut);
+  tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
+  const int64_t total = outer * CeilDiv(cut, tile);
+  per_block = CeilDiv(total, cores);
+  const int64_t block_dim = CeilDiv(total, per_block);
+  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile, per_block,
+                block_dim, cores};
+}
+
+inline Choice Cheaper(const Choice& candidate, const Choice& best) {
+  return candidate.cost < best.cost ? candidate : best;
+}
+
+template <class Case>
+Choice Solve(const Case& c, int64_t cores, int64_t ub_bytes) {
+  const Choice none{0.0, 0.0, -1, 0, 0, 0, 0};
+  const int64_t budget = ub_bytes - Case::kReserved;
+  if (!c.InnerWithin(budget) || !Fits(c, 1, budget)) {
+    return none;
+  }
+  const int64_t most = Min(c.Cut(), budget);
+  int64_t largest = most;
+  if (!Fits(c, most, budget)) {
+    largest = 1;
+    int64_t too_large = most;
+    while (too_large - largest > 1) {
+      const int64_t middle = (largest + too_large) / 2;
+      if (Fits(c, middle, budget)) {
+        largest = middle;
+      } else {
+        too_large = middle;
+      }
+    }
+  }
+  if (largest < c.Cut()) {
+    largest = RoundTile<Case>(largest, false);
+  }
+  Choice best = Candidate(c, largest, 1, budget);
+  for (int64_t d = 2; d < cores; d *= 2) {
+    best = Cheaper(Candidate(c, largest, d, budget), best);
+  }
+  best = Cheaper(Candidate(c, largest, cores, budget), best);
+  for (int64_t direction = -1; direction <= 1; direction += 2) {
+    for (;;) {
+      const int64_t step = best.cores <= 4 ? 1 : best.cores < 16 ? 2 : 4;
+      const int64_t d = best.cores + direction * step;
+      if (d < 1 || d > cores) {
+        break;
+      }
+      const Choice tried = Candidate(c, largest, d, budget);
+      if (!(tried.cost < best.cost)) {
+        break;
+      }
+      best = tried;
+    }
+  }
+  return best;
+}
+
+// The better of two variants' choices; `best` on a tie.
+inline Choice Better(const Choice& candidate, const Choice& best) {
+  if (candidate.key < 0 || best.key < 0) {
+    return best.key < 0 ? candidate : best;
+  }
+  const bool cheaper = candidate.cost < best.cost;
+  const Choice& lower = cheaper ? candidate : best;
+  const Choice& higher = cheaper ? best : candidate;
+  double decisive = lower.cost * %(fraction)s;
+  if (%(cycles)s < decisive) {
+    decisive = %(cycles)s;
+  }
+  if (higher.cost - lower.cost > decisive) {
+    return lower;
+  }
+  const bool candidate_good = candidate.ratio >= %(ratio)s;
+  const bool best_good = best.ratio >= %(ratio)s;
+  if (candidate_good != best_good) {
+    return candidate_good ? candidate : best;
+  }
+  if (!candidate_good) {
+    return candidate.ratio > best.ratio ? candidate : best;
+  }
+  return lower;
+}
+""" % {"fraction": repr(table.DECISIVE_FRACTION), "cycles": repr(table.DECISIVE_CYCLES),
+       "ratio": repr(table.GOOD_UB_RATIO)}
+
+
+def _largest(sizes: Sequence[Size]) -> str:
+    result = to_cpp(sizes[0])
+    for s in sizes[1:]:
+        result = "Max(%s, %s)" % (result, to_cpp(s))
+    return result
+
+
+class _Method(NamedTuple):
+    """A const member function; lines: its body."""
+
+    result: str
+    name: str
+    parameters: str
+    lines: Tuple[str, ...]
+
+
+def _case(m: TilingModel, symbols: List[str], fields) -> str:
+    """struct Case<key>: one variant's model. Members are the symbols that it computes with."""
+    conditions = " && ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "true"
+    limits = " && ".join(dict.fromkeys("%s <= %d" % (to_cpp(l.value), l.bound) for l in m.limits)) or "true"
+    empty = " || ".join("%s == 0" % to_cpp(s) for s in (m.cut, m.outer) + m.inner_sizes if s == 0 or not is_static(s))
+    inner = ["int64_t inner = 1;"] if m.inner_sizes else []
+    inner += ["if (%s > budget || (inner *= %s) > budget) return false;" % (to_cpp(s), to_cpp(s))
+              for s in m.inner_sizes]
+    bytes_ = ["int64_t bytes = %s;" % (_largest(m.tmp_bytes) if m.tmp_bytes else "0")]
+    bytes_ += ["bytes += %d * %s;  // %s" % (c.buf_num, _largest(c.sizes), c.field) for c in m.containers]
+    fill = ["t->%s = %s;" % (s, s) for s in symbols if s in fields]
+    fill += ["t->%s = choice.tiles_per_block;" % m.block_symbol,
+             "t->%s = static_cast<uint32_t>(%s);" % (m.tile_symbol, m.tile_symbol)]
+    fill += ["t->%s = static_cast<uint32_t>(%s);" % (c.field, _largest(c.sizes)) for c in m.containers]
+    if m.tmp_bytes:
+        fill.append("t->tmp_bytes = static_cast<uint32_t>(%s);" % _largest(m.tmp_bytes))
+    fill += ["t->block_dim = static_cast<uint32_t>(choice.block_dim);", "t->tiling_key = %d;" % m.key]
+    tile = "int64_t " + m.tile_symbol
+    methods = (
+        _Method("bool", "Applies", "", ("return %s;" % conditions,)),
+        _Method("bool", "Empty", "", ("return %s;" % (empty or "false"),)),
+        _Method("int64_t", "Cut", "", ("return %s;" % to_cpp(m.cut),)),
+        _Method("int64_t", "Outer", "", ("return %s;" % to_cpp(m.outer),)),
+        _Method("bool", "InnerWithin", "int64_t budget", tuple(inner) + ("return true;",)),
+        _Method("bool", "WithinLimits", tile, ("return %s;" % limits,)),
+        _Method("int64_t", "UbBytes", tile, tuple(bytes_) + ("return bytes;",)),
+        _Method("double", "Cost", "%s, int64_t %s, int64_t %s" % (tile, TILES_PER_BLOCK, BLOCK_DIM), _cost_lines(m)),
+        _Method("void", "Fill", "const Choice& choice, AutofuseTilingData* t",
+                ("const int64_t %s = choice.tile;" % m.tile_symbol,) + tuple(fill)),
+    )
+    bodies = "\n".join(line for method in methods for line in method.lines)
+    members = [s for s in symbols if _mentions(bodies, s)]
+    lines = ["// key %d: %s" % (m.key, m.template), "struct Case%d {" % m.key]
+    lines += ["  static constexpr int32_t kKey = %d;" % m.key, "  static constexpr int64_t kAlign = %d;" % m.align,
+              "  static constexpr int64_t kLine = %d;" % m.line, "  static constexpr int64_t kReserved = %d;" % m.reserved]
+    lines += ["  int64_t %s;" % s for s in members]
+    lines.append("  explicit Case%d(const int64_t* sizes)%s { (void)sizes; }" % (
+        m.key, "".join("%s %s(sizes[%d])" % (":" if i == 0 else ",", s, symbols.index(s))
+                       for i, s in enumerate(members))))
+    for method in methods:
+        lines.append("  %s %s(%s) const {" % (method.result, method.name, method.parameters))
+        body = "\n".join(method.lines)
+        for parameter in filter(None, method.parameters.split(", ")):
+            name = parameter.split()[-1].lstrip("*&")
+            if not _mentions(body, name):
+                lines.append("    (void)%s;" % name)
+        lines += ["    " + line for line in method.lines]
+        lines.append("  }")
+    return "\n".join(lines + ["};", ""])
+
+
+def _mentions(code: str, name: str) -> bool:
+    at = code.find(name)
+    while at >= 0:
+        before, after = code[at - 1:at], code[at + len(name):at + len(name) + 1]
+        if not (before.isalnum() or before == "_" or after.isalnum() or after == "_"):
+            return True
+        at = code.find(name, at + 1)
+    return False
+
+
+def _cost_lines(m: TilingModel) -> Tuple[str, ...]:
+    """The objective, one statement a node: the same operations in the same order as m.cost."""
+    lines: List[str] = []
+    slowest = "0.0"
+    for p in m.pipes:
+        lines += _sum("%s_once" % p.pipe, (("start", p.start),) + p.hoisted)
+        if p.body:
+            lines += _sum("%s_tile" % p.pipe, p.body)
+        whole = "%s_once + D(%s) * %s_tile" % (p.pipe, TILES_PER_BLOCK, p.pipe) if p.body else "%s_once" % p.pipe
+        slowest = "Larger(%s, %s)" % (slowest, whole)
+    return tuple(lines) + ("return %s + %s;" % (repr(table.LAUNCH), slowest),)
+
+
+def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
+    (first, value), rest = parts[0], parts[1:]
+    return ["double %s = %s;  // %s" % (name, text(value), first)] + [
+        "%s += %s;  // %s" % (name, text(v), n) for n, v in rest]
+
+
+def _tiling(models: Sequence[TilingModel]) -> str:
+    lines = ["AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }", "",
+             "AUTOFUSE_EXPORT int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,",
+             "                                        uint32_t* block_dim, uint64_t* workspace_bytes) {",
+             "  auto* t = static_cast<AutofuseTilingData*>(tiling);",
+             "  *t = AutofuseTilingData{};",
+             "  *block_dim = 0;",
+             "  *workspace_bytes = 0;"]
+    lines += ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
+    lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
+              "  const int64_t cores = Max(machine->core_num, 1);",
+              "  const int64_t ub_bytes = static_cast<int64_t>(machine->ub_size);",
+              "  Choice best{0.0, 0.0, -1, 0, 0, 0, 0};"]
+    for m in (m for m in models if m.conditions):
+        lines += ["  if (case%d.Applies()) {" % m.key,
+                  "    best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key, "  }"]
+    rest = ["best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key for m in models if not m.conditions]
+    if any(m.conditions for m in models):
+        lines += ["  if (best.key < 0) {"] + ["    " + line for line in rest] + ["  }"]
+    else:
+        lines += ["  " + line for line in rest]
+    lines.append("  switch (best.key) {")
+    for m in models:
+        lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]
+    lines += ["    default:", "      return 1;", "  }", "  *block_dim = t->block_dim;", "  return 0;", "}", ""]
+    return "\n".join(lines)
+
+
+def _fields(fields: Sequence[Field]) -> str:
+    lines = ["AUTOFUSE_EXPORT const char* autofuse_tiling_name(int32_t index) {", "  switch (index) {"]
+    for i, f in enumerate(fields):
+        lines += ["    case %d:" % i, "      return \"%s\";" % f.name]
+    lines += ["    default:", "      return nullptr;", "  }", "}", "",
+              "AUTOFUSE_EXPORT int64_t autofuse_tiling_value(const void* tiling, int32_t index) {",
+              "  const auto* t = static_cast<const AutofuseTilingData*>(tiling);", "  switch (index) {"]
+    for i, f in enumerate(fields):
+        lines += ["    case %d:" % i, "      return t->%s;" % f.name]
+    return "\n".join(lines + ["    default:", "      return 0;", "  }", "}", ""])
