@@ -9,25 +9,55 @@ Grammar
     outputs    ::= TensorAttr*              the views that the node writes ("y")
     TensorAttr ::= dtype axis repeats strides [vectorized_axis vectorized_strides] [mem que buf]
 
-Node types: Data (kernel input, attr index), Scalar (constant, attrs value), Load, Broadcast (one axis), Cast, the
-compute types of the op table, Store, Output (kernel output, attr index), Workspace.
+Structural node types: Data (kernel input, attr index), Scalar (constant, attr value), Load, Broadcast (one axis, attr
+axis), Store, Output (kernel output, attr index), Workspace (attr index: number of a tensor between the loop nests of one
+FusedGraph; with an input it is written by that Store, without one Loads read it). All others are compute types of
+the op table (Cast among them).
 
-HintGraph invariants (checked by ir/verify.py)
-    H1 every node but Data, Scalar, Output lists the same loop axes, in the same order, in outputs[0].axis.
-    H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; then strides[i] == 0.
-    H3 Load: strides are those in GM, in elements, over the loop axes; they may contain stride_or_zero where it is
-       known only at run time whether the dim is broadcast: then repeats[i] is the axis's full size and the load
-       itself repeats the element. Attr offset (a Size, elements).
+Invariants of both forms (ir/verify.py checks all that follow, under these numbers)
+    G1 node names are unique identifiers; inputs name earlier nodes and outputs that these have.
+    G2 dtypes: the same along Load, Broadcast, Store, Output; by the op table's rule for compute nodes, whose inputs
+       have one dtype (the condition of Where is bool).
+    G3 a compute type is in the op table and has its number of inputs.
+    G4 every symbol in axes, views and attrs is in `sizes`, whose names are unique; an expression source uses only
+       symbols before it.
+    G5 attrs are sorted by name and hold int, float, bool, str, Size, DType or tuples of these; index, value and axis
+       are there where the type needs them; a Scalar's dtype represents its value exactly.
+    G6 every node is read, except Output and a written Workspace; Data and Output indexes are unique.
+    G7 axis ids and names are unique; axis, repeats and strides of a view have equal length.
+
+HintGraph invariants
+    H1 every node but Data, Scalar, Output, Workspace lists all axes, in order, in sched.axis and outputs[0].axis;
+       those four have no axes in their view. All axes are ORIGINAL; loop_axes lists them all.
+    H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; strides[i] == 0 exactly where
+       repeats[i] is 1 (or another extent is 0).
+    H3 Load reads a Data or Workspace: strides are those in GM, in elements, over the loop axes; they may contain
+       stride_or_zero where it is known only at run time whether the dim is broadcast: then repeats[i] is the axis's
+       full size and the load itself repeats the element. Attr offset (a Size, elements; default 0).
     H4 compute nodes: all inputs have equal repeats; a Broadcast node stands where they would not. Broadcast
        changes exactly one repeats entry from 1 to the axis's size (attr axis: the axis id).
-       A Scalar may be an input of any compute node; it has no axes.
+       A Scalar may be an input of any compute node; it has no axes. Only a Broadcast makes a tensor of it: its repeats
+       count as all 1 (and the axis of such a Broadcast may have size 1).
     H5 strides of Broadcast and compute outputs are the dense row-major ones over repeats (0 where repeats is 1).
-    H6 every Store has full repeats over all loop axes, and strides in GM; Output's only input is a Store.
+    H6 every Store has full repeats over all loop axes, as its input has, and strides in GM (attr offset as in H3); it
+       is read by exactly one Output or Workspace, whose only input it is.
     H7 rank 0 is one axis of size 1; there is always at least one axis.
 
 ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and loop_axis;
     each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem + que or buf).
+    Its invariants I1.. stand in ir/verify_impl.py.
+
+FusedGraph invariants
+    F1 its graphs are HintGraphs that hold G and H; their names are unique.
+    F2 inputs and outputs are complete: every input index 0..n-1 is read, every output index is written exactly once;
+       dtypes agree with Data and Output. A Workspace is written once, by a graph before those that read it.
+    F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes are among
+       the fused graph's. Every symbol of dims, guards and graphs is in sizes.
+    F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are covered by
+       'broadcast' or 'eq' guards.
+    F5 for dims that satisfy the guards no Load leaves its input, and the Store of an output writes every element
+       exactly once (checked for the hints and a few trial dims).
 """
 import enum
 from dataclasses import dataclass, field, replace
@@ -194,8 +224,8 @@ class FusedGraph:
 
     name: the fused op's name (autofuse_<kind>_<n>_<Op>_...); kind: pointwise | reduce | ...
     inputs/outputs: in the order of the op's arguments; Data/Output nodes refer to them by attr index.
-    sizes: every symbol with its source, sources first; guards: what must hold of the inputs' dims beyond what
-    sizes say (a symbol that several input dims share gives eq guards).
+    sizes: every symbol with its source, sources first. What a run checks of the inputs' dims: every dim equals the
+    value of its Size in `inputs` (so a symbol or number that several dims share needs no guard), then `guards`.
     graphs: the loop nests, in execution order (one: AscBackend; several: FusedAscBackend).
     origin: names of the original TF nodes in topological order.
     """

@@ -68,24 +68,26 @@ class HintBuilder:
         return self._append("Load", (data,), (y,), attrs(offset=offset), origin)
 
     def op(self, type_: str, *inputs: TensorRef, dtype: Optional[DType] = None, origin=(), **node_attrs) -> TensorRef:
-        """A compute node. All non-scalar inputs must have equal repeats."""
+        """A compute node. All non-scalar inputs must have equal repeats. dtype: default that of the last input."""
         shaped = [self.tensor(i) for i in inputs if self._by_name[i.node].type != "Scalar"]
-        like = shaped[0] if shaped else self.tensor(inputs[0])
-        repeats = like.repeats if shaped else tuple(1 for _ in self.axes)
-        y = TensorAttr(dtype or like.dtype, self.axis_ids, repeats, dense_strides(repeats))
+        repeats = shaped[0].repeats if shaped else tuple(1 for _ in self.axes)
+        y = TensorAttr(dtype or self.tensor(inputs[-1]).dtype, self.axis_ids, repeats, dense_strides(repeats))
         return self._append(type_, inputs, (y,), attrs(**node_attrs), origin)
 
     def compare(self, type_: str, *inputs: TensorRef, origin=()) -> TensorRef:
         return self.op(type_, *inputs, dtype=BOOL, origin=origin)
 
     def broadcast_to(self, ref: TensorRef, dims: Sequence[int], origin=()) -> TensorRef:
-        """Broadcast nodes, innermost axis first, until ref extends along every axis with dims[i] == 1."""
-        for i in reversed(range(len(self.axes))):
-            y = self.tensor(ref)
-            if dims[i] and known_equal(y.repeats[i], 1) and not known_equal(self.axes[i].size, 1):
-                repeats = y.repeats[:i] + (self.axes[i].size,) + y.repeats[i + 1:]
-                y = replace(y, repeats=repeats, strides=dense_strides(repeats))
-                ref = self._append("Broadcast", (ref,), (y,), attrs(axis=self.axes[i].id), origin)
+        """Broadcast nodes, innermost axis first, until ref extends along every axis with dims[i] == 1. A Scalar becomes
+        a tensor even where all these axes have size 1."""
+        is_scalar = self._by_name[ref.node].type == "Scalar"
+        repeats = tuple(1 for _ in self.axes) if is_scalar else self.tensor(ref).repeats
+        wanted = [i for i in reversed(range(len(self.axes))) if dims[i]]
+        changed = [i for i in wanted if known_equal(repeats[i], 1) and not known_equal(self.axes[i].size, 1)]
+        for i in changed or (wanted[:1] if is_scalar else ()):
+            repeats = repeats[:i] + (self.axes[i].size,) + repeats[i + 1:]
+            y = TensorAttr(self.tensor(ref).dtype, self.axis_ids, repeats, dense_strides(repeats))
+            ref = self._append("Broadcast", (ref,), (y,), attrs(axis=self.axes[i].id), origin)
         return ref
 
     def store(self, ref: TensorRef, index: int, strides: Optional[Sequence[Size]] = None, origin=()) -> TensorRef:

@@ -1,0 +1,67 @@
+"""Small fused graphs that the tests of the IR share."""
+from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
+from tf_autofuse.ir.builder import HintBuilder
+from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
+from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
+from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
+
+
+def public_example() -> FusedGraph:
+    """relu(abs(data1[128]) + data2[192, 128])."""
+    b = HintBuilder("autofuse_pointwise_0_Abs_Add_Relu", [("z0", 192), ("z1", 128)])
+    a = b.op("Abs", b.load(b.data(0, FLOAT32, origin=("data1",)), (0, 1)), origin=("Abs",))
+    y = b.load(b.data(1, FLOAT32, origin=("data2",)), (1, 1))
+    added = b.op("Add", b.broadcast_to(a, (1, 1)), y, origin=("Add",))
+    b.store(b.op("Relu", added, origin=("Relu",)), 0)
+    graph = b.graph()
+    return FusedGraph(graph.name, "pointwise", (KernelIO(FLOAT32, (128,)), KernelIO(FLOAT32, (192, 128))),
+                      (KernelIO(FLOAT32, (192, 128)),), (), (), (graph,), ("Abs", "Add", "Relu"))
+
+
+def run_time_broadcast() -> FusedGraph:
+    """where(x[s0, 128] > y[s1, 1], x, 0.5), float16 inside float32; s0 against s1 is decided at run time."""
+    s0, s1, s2 = symbol("s0"), symbol("s1"), symbol("s2")
+    sizes = (SizeVar("s0", InputDim(0, 0), 7), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", broadcast_size(s0, s1)))
+    b = HintBuilder("autofuse_pointwise_1_Greater_Select", [("z0", s2), ("z1", 128)], sizes)
+    x = b.load(b.data(0, FLOAT16), (1, 1), strides=(stride_or_zero(s0, 128), 1))
+    y = b.load(b.data(1, FLOAT16), (1, 0), strides=(stride_or_zero(s1, 1), 0))
+    x, y = b.op("Cast", x, dtype=FLOAT32), b.op("Cast", y, dtype=FLOAT32)
+    mask = b.compare("Gt", x, b.broadcast_to(y, (1, 1)), origin=("model/Greater",))
+    chosen = b.op("Where", mask, x, b.scalar(0.5, FLOAT32), origin=("model/Select",))
+    b.store(b.op("Cast", chosen, dtype=FLOAT16), 0)
+    b.store(mask, 1)
+    graph = b.graph()
+    return FusedGraph(graph.name, "pointwise", (KernelIO(FLOAT16, (s0, 128)), KernelIO(FLOAT16, (s1, 1))),
+                      (KernelIO(FLOAT16, (s2, 128)), KernelIO(BOOL, (s2, 128))), sizes,
+                      (Guard("broadcast", s0, s1, "model/Greater"),), (graph,), ("model/Greater", "model/Select"))
+
+
+def fill() -> FusedGraph:
+    """A rank 0 output that is a constant, and one of 3 elements read backwards and with an offset."""
+    b = HintBuilder("fill", [("z0", 3)])
+    b.store(b.op("Neg", b.load(b.data(0, FLOAT32), (1,), strides=(-2,), offset=5)), 0)
+    c = HintBuilder("rank0", [("z0", 1)])
+    c.store(c.scalar(-0.0, FLOAT32), 1)
+    return FusedGraph("fill", "pointwise", (KernelIO(FLOAT32, (6,)),),
+                      (KernelIO(FLOAT32, (3,)), KernelIO(FLOAT32, ())), (), (), (b.graph(), c.graph()))
+
+
+def through_workspace() -> FusedGraph:
+    """exp(x[4, 3]) kept in a workspace by one loop nest, read transposed by the next."""
+    from tf_autofuse.ir.asc_graph import AscNode, TensorAttr, TensorRef, attrs
+
+    b = HintBuilder("first", [("z0", 4), ("z1", 3)])
+    b.store(b.op("Exp", b.load(b.data(0, FLOAT32), (1, 1))), 0)
+    first = b.graph()
+    first = first.with_nodes(first.nodes[:-1] + (AscNode(
+        "workspace_0", "Workspace", (TensorRef("store_0"),), (TensorAttr(FLOAT32),), attrs(index=0)),))
+    c = HintBuilder("second", [("z0", 3), ("z1", 4)])
+    c.store(c.op("Neg", c.load(c.data(0, FLOAT32), (1, 1), strides=(1, 3))), 0)
+    second = c.graph()
+    second = second.with_nodes((AscNode("data_0", "Workspace", (), (TensorAttr(FLOAT32),), attrs(index=0)),)
+                               + second.nodes[1:])
+    return FusedGraph("through_workspace", "pointwise", (KernelIO(FLOAT32, (4, 3)),), (KernelIO(FLOAT32, (3, 4)),),
+                      (), (), (first, second))
+
+
+ALL = {f.__name__: f for f in (public_example, run_time_broadcast, fill, through_workspace)}

@@ -1,0 +1,208 @@
+"""Loop axes for a set of stores: one list of axes on which every expression's dims can be placed.
+
+Why: a fused region is one loop nest. Views inside regroup dims, so the axes are a common refinement of all shapes
+that occur. Example: add(reshape(a[16, 64], [1024]), b[1024]) gets axes (16, 64); b[1024] lies over both.
+
+The walk goes from the stores down to the loads. It carries for each expression its *groups*: for each dim the
+loop axes that the dim lies over, outermost first. A dim of size 1 lies over none. A View regroups: its groups, as
+one flat list, are cut again along the argument's dims; where a cut falls inside of an axis, the axis is split.
+Where a dim may be broadcast at run time (its size is another symbol than that of the dim it meets), the group is a
+conditional span: over all axes of that dim, and repeated when the argument's size turns out to be 1.
+
+On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all axes in
+order. Where no common refinement exists, NoCommonAxes says between which shapes.
+"""
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from tf_autofuse.ir.loop_ir import Call, Broadcast, Dims, Expr, Load, Store, View
+from tf_autofuse.symbolic.size import Size, exact_quotient, known_equal, stride_or_zero
+
+
+class NoCommonAxes(Exception):
+    """The shapes have no common refinement; `reason` is a sentence."""
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Span(NamedTuple):
+    """Axes (ids, outermost first) that a dim lies over. size: the dim's own size where it may be broadcast at run
+    time (then 1, or the product of the axes), None where it surely extends along the axes."""
+
+    axes: Tuple[int, ...]
+    size: Optional[Size] = None
+
+
+Groups = Tuple[Tuple[Span, ...], ...]
+
+
+class Spot:
+    """An expression at one place of the nest. The same expression may stand at several (a[4] read as row and as
+    column). args: the spots of its arguments."""
+
+    __slots__ = ("expr", "groups", "args")
+
+    def __init__(self, expr: Expr, groups: Groups):
+        self.expr = expr
+        self.groups = groups
+        self.args: Tuple["Spot", ...] = ()
+
+
+class Layout(NamedTuple):
+    """sizes: of the loop axes, outermost first (never empty); spots: in topological order; stores: the spots of the
+    stores' expressions; position: axis id -> positions in `sizes` of what it was split into."""
+
+    sizes: Tuple[Size, ...]
+    spots: Tuple[Spot, ...]
+    stores: Tuple[Spot, ...]
+    position: Dict[int, Tuple[int, ...]]
+
+    def load_strides(self, spot: Spot) -> Tuple[Optional[Size], ...]:
+        """For each loop axis the stride in elements with which the Load at `spot` reads its dense tensor, None where
+        it does not extend along the axis."""
+        strides: List[Optional[Size]] = [None] * len(self.sizes)
+        step: Size = 1
+        for group in reversed(spot.groups):
+            for span in reversed(group):
+                inner: Size = 1
+                for at in reversed([p for a in span.axes for p in self.position[a]]):
+                    stride = step * inner
+                    strides[at] = stride if span.size is None else stride_or_zero(span.size, stride)
+                    inner = inner * self.sizes[at]
+                step = step * (inner if span.size is None else span.size)
+        return tuple(strides)
+
+
+def is_unit(size: Size) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def regroups(before: Dims, after: Dims) -> bool:
+    """Whether a view between the shapes does more than add and drop dims of size 1."""
+    a, b = [d for d in before if not is_unit(d)], [d for d in after if not is_unit(d)]
+    return len(a) != len(b) or not all(known_equal(x, y) for x, y in zip(a, b))
+
+
+def extents(dims: Dims) -> Dims:
+    """The dims that are not known to be 1: equal extents mean equal loop axes where no view regroups."""
+    return tuple(d for d in dims if not is_unit(d))
+
+
+def layout(stores: Sequence[Store]) -> Layout:
+    """Places the stores on common axes. Raises NoCommonAxes. Linear in the body, but for splits."""
+    return _Placer().run([s.expr for s in stores])
+
+
+class _Placer:
+    def __init__(self):
+        self.sizes: List[Size] = []
+        self.split: Dict[int, Tuple[int, int]] = {}
+        self.order: List[int] = []
+        self.spots: Dict[Tuple[int, Groups], Spot] = {}
+
+    def run(self, roots: List[Expr]) -> Layout:
+        first = []
+        for dim in roots[0].dims:
+            first.append(() if is_unit(dim) else (Span((self.axis(dim),)),))
+        if not self.order:
+            self.axis(1)
+        stack: List[Spot] = []
+        stores = [self.spot(roots[0], tuple(first), stack)]
+        for root in roots[1:]:
+            whole = [Span((a,)) for a in self.order if not is_unit(self.sizes[a])]
+            stores.append(self.spot(root, self.regroup(whole, root.dims, roots[0].dims), stack))
+        while stack:
+            spot = stack.pop()
+            spot.args = tuple(self.spot(arg, self.groups_of(spot, arg), stack) for arg in spot.expr.args)
+        leaves = [a for top in self.order for a in self.resolve((top,))]
+        at = {a: i for i, a in enumerate(leaves)}
+        position = {a: tuple(at[leaf] for leaf in self.resolve((a,))) for a in range(len(self.sizes))}
+        spots = sorted(self.spots.values(), key=lambda s: s.expr.index)
+        return Layout(tuple(self.sizes[a] for a in leaves), tuple(spots), tuple(stores), position)
+
+    def axis(self, size: Size) -> int:
+        self.sizes.append(size)
+        self.order.append(len(self.sizes) - 1)
+        return len(self.sizes) - 1
+
+    def spot(self, expr: Expr, groups: Groups, stack: List[Spot]) -> Spot:
+        found = self.spots.get((expr.index, groups))
+        if found is None:
+            found = self.spots[(expr.index, groups)] = Spot(expr, groups)
+            stack.append(found)
+        return found
+
+    def resolve(self, axes: Tuple[int, ...]) -> Tuple[int, ...]:
+        """The unsplit axes that `axes` consist of now."""
+        if not self.split:
+            return axes
+        found: List[int] = []
+        stack = list(reversed(axes))
+        while stack:
+            axis = stack.pop()
+            if axis in self.split:
+                stack.extend(reversed(self.split[axis]))
+            else:
+                found.append(axis)
+        return tuple(found)
+
+    def groups_of(self, spot: Spot, arg: Expr) -> Groups:
+        expr, groups = spot.expr, spot.groups
+        if isinstance(expr, View):
+            return self.regroup([s for g in groups for s in g], arg.dims, expr.dims)
+        if isinstance(expr, (Call, Broadcast)) and arg.dims is not expr.dims:
+            skipped = len(groups) - len(arg.dims)
+            return tuple(self.broadcast(arg.dims[i], expr.dims[skipped + i], groups[skipped + i])
+                         for i in range(len(arg.dims)))
+        return groups
+
+    @staticmethod
+    def broadcast(own: Size, full: Size, group: Tuple[Span, ...]) -> Tuple[Span, ...]:
+        if is_unit(own):
+            return ()
+        if known_equal(own, full):
+            return group
+        return (Span(tuple(a for span in group for a in span.axes), own),)
+
+    def regroup(self, flat: List[Span], dims: Dims, shown: Dims) -> Groups:
+        """Cuts the spans, as one list, along dims. `shown` is the shape that they came from, for the message."""
+        rest: List[Span] = []
+        for span in flat:
+            rest.extend([span] if span.size is not None else [Span((a,)) for a in self.resolve(span.axes)])
+        groups: List[Tuple[Span, ...]] = []
+        for dim in reversed(dims):
+            taken: List[Span] = []
+            covered: Size = 1
+            while not known_equal(covered, dim):
+                piece = self.take(rest, dim, covered)
+                if piece is None:
+                    raise NoCommonAxes("shapes [%s] and [%s] have no common loop axes"
+                                       % (", ".join(map(str, shown)), ", ".join(map(str, dims))))
+                taken.insert(0, piece)
+                covered = covered * self.own_size(piece)
+            groups.insert(0, tuple(taken))
+        if rest:
+            raise NoCommonAxes("shapes [%s] and [%s] have different extents"
+                               % (", ".join(map(str, shown)), ", ".join(map(str, dims))))
+        return tuple(groups)
+
+    def own_size(self, span: Span) -> Size:
+        return self.sizes[span.axes[0]] if span.size is None else span.size
+
+    def take(self, rest: List[Span], dim: Size, covered: Size) -> Optional[Span]:
+        """The innermost span of `rest`, or the inner part of it, so that covered * its size divides dim."""
+        if not rest:
+            return None
+        size = self.own_size(rest[-1])
+        if exact_quotient(dim, covered * size) is not None or (size == 0 and dim == 0):
+            return rest.pop()
+        needed = exact_quotient(dim, covered)
+        outer = exact_quotient(size, needed) if needed is not None else None
+        if outer is None or rest[-1].size is not None:
+            return None
+        axis = rest.pop().axes[0]
+        self.sizes.extend((outer, needed))
+        self.split[axis] = (len(self.sizes) - 2, len(self.sizes) - 1)
+        rest.append(Span((self.split[axis][0],)))
+        return Span((self.split[axis][1],))
