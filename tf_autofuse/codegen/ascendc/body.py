@@ -20,7 +20,7 @@ from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule.impl_graph import ImplGraph
 
-BARRIER = "AscendC::PipeBarrier<AscendC::PIPE_V>();"
+BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 TMP = "tmp"
 _RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling"}
 

@@ -6,7 +6,7 @@ chooses among them. This module decides what stands where; templates/kernel.cpp.
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, KernelBody, Local, comment
-from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, device_functions
+from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, bare, device_functions
 from tf_autofuse.codegen.ascendc.literals import FROM_BITS
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
@@ -82,7 +82,7 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
     x = Expressions(in_loop=indices | {impl.tile_actual})
     body = BodyWriter(impl, x).write()
     decode = _decode(impl, x)
-    total = " * ".join(x.text(impl.graph.axis(a).size) for a in impl.outer_axes)
+    total = bare(" * ".join(x.factor(impl.graph.axis(a).size) for a in impl.outer_axes))
     queues = tuple(Queue(c.name, c.position.value, c.buf_num, "t." + c.field) for c in impl.containers
                    if c.position is not Position.VECCALC)
     buffers = tuple(Buffer(c.name, "t." + c.field) for c in impl.containers if c.position is Position.VECCALC)
@@ -110,7 +110,7 @@ def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
         rest = "rest"
     for a in reversed(impl.outer_axes):
         name, last = impl.index_symbol(a), a == impl.outer_axes[0]
-        size = x.text(axis(a).size)
+        size = x.factor(axis(a).size)
         if name in x.used:
             lines.append("const int64_t %s = %s;" % (name, rest if last else "%s %% %s" % (rest, size)))
         if not last:

@@ -34,6 +34,18 @@ def _positions(text: str, word: str) -> List[int]:
     return found
 
 
+def bare(text: str) -> str:
+    """The expression without parentheses around the whole of it."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return bare(text[1:-1]) if i == len(text) - 1 else text
+    return text
+
+
 class Variable(NamedTuple):
     name: str
     value: str
@@ -53,7 +65,12 @@ class Expressions:
         self._counts: Dict[str, str] = {}
 
     def text(self, size: Size) -> str:
-        """The size as an int64_t expression."""
+        """The size as an int64_t expression, in parentheses only where it is not whole without them."""
+        self.used |= symbols_of(size)
+        return bare(to_cpp(size))
+
+    def factor(self, size: Size) -> str:
+        """The size as an operand of * or /."""
         self.used |= symbols_of(size)
         return to_cpp(size)
 

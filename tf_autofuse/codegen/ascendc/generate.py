@@ -20,6 +20,7 @@ from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
+from tf_autofuse.tiling.cpp import tiling_functions, tiling_header
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
