@@ -53,7 +53,7 @@ setup(
     license="Apache-2.0",
     python_requires="==3.7.*",
     packages=find_packages(include=["tf_autofuse", "tf_autofuse.*"]),
-    package_data={"": ["*.j2", "*.proto", "*.ini", "*.json"]},
+    package_data={"": ["**/*.j2", "**/*.proto", "**/*.json"]},
     install_requires=requirements(),
     entry_points={"console_scripts": ["tf-autofuse = tf_autofuse.cli:main"]},
     ext_modules=native_build.extensions(),

@@ -326,13 +326,14 @@ class _Reader:
 
 
 def split_flags(text: str) -> List[str]:
-    """The tokens of a flags variable: separated by ';', or by blanks before a '--'; quotes around it all are dropped."""
+    """The tokens of a flags variable: separated by ';', or by blanks before a '--'; quotes around them are dropped."""
     parts = (part for piece in _unquote(text.strip()).split(";") for part in re.split(r"\s+(?=--)", piece.strip()))
-    return [part for part in parts if part]
+    return [part for part in map(_unquote, parts) if part]
 
 
 def _unquote(text: str) -> str:
-    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+    quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1] and text[0] not in text[1:-1]
+    return text[1:-1].strip() if quoted else text
 
 
 def _shown(raw: Any) -> str:

@@ -182,7 +182,7 @@ dynamic_graph_execute_mode dynamic_input dynamic_inputs_shape_range dynamic_node
 enable_data_pre_proc enable_dump enable_dump_debug enable_exception_dump enable_scope_fusion_passes
 enable_small_channel es_cluster_config event_sync_timeout export_compile_stat external_weight frozen_variable
 fusion_switch_file graph_compiler_cache_dir graph_exec_timeout graph_max_parallel_model_num graph_memory_max_size
-graph_slice hccl_algorithm hccl_timeout HCCL_algorithm hcom_multi_mode hcom_parallel in_out_pair in_out_pair_flag
+graph_slice hccl_timeout HCCL_algorithm hcom_multi_mode hcom_parallel in_out_pair in_out_pair_flag
 input_batch_cpy input_fusion_size input_shape insert_op_file iterations_per_loop jit_compile job local_device_list
 local_rank_id logical_device_cluster_deploy_mode logical_device_id lower_functional_ops memory_config
 min_group_size mix_compile_mode model_deploy_mode model_deploy_devicelist modify_mixlist op_compiler_cache_dir
@@ -193,7 +193,7 @@ stream_max_parallel_num stream_sync_timeout task_index topo_sorting_mode use_off
 variable_location variable_memory_max_size work_path is_tailing_optimization
 """
 
-NPU_ONLY: Tuple[str, ...] = tuple(sorted(set(_WITHOUT_EFFECT.split()), key=str.lower))
+NPU_ONLY: Tuple[str, ...] = tuple(sorted(set(_WITHOUT_EFFECT.split()), key=lambda name: (name.lower(), name)))
 
 ROWS: Tuple[Row, ...] = FLAG_ROWS + DFX_ROWS + ENVIRONMENT_ROWS + PARAMETER_ROWS
 BY_FIELD = {row.field: row for row in ROWS}
