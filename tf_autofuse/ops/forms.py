@@ -9,7 +9,7 @@ from typing import Dict, Iterable, Mapping
 
 from tf_autofuse.ir.dtypes import DType
 
-BARRIER = "AscendC::PipeBarrier<AscendC::PIPE_V>();"
+BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 
 Forms = Mapping[str, str]
 
