@@ -105,27 +105,27 @@ class KernelBox(NamedTuple):
     """One TF op's output as a loop expression.
 
     node: the TF node; expr: dtype and dims as in TF; inlined: the boxes whose expressions stand inside of this one;
-    size: loop nodes (Call and Cast) of this and all inlined boxes; loads: the tensors read; compute: how many of
-    the original ops compute something (views and constants do not); hard: whether a view inside regroups dims.
+    computes: whether the op itself computes something (views and constants do not); size: loop nodes (Call and Cast)
+    of this and all inlined boxes; loads: the tensors read; hard: whether a view inside regroups dims.
     """
 
     node: int
     expr: Expr
     inlined: Tuple["KernelBox", ...]
+    computes: bool
     size: int
     loads: FrozenSet[Tensor]
-    compute: int
     hard: bool
 
-    def members(self) -> List[int]:
-        """The TF nodes of this and all inlined boxes, ascending."""
-        found, stack = set(), [self]
+    def all_boxes(self) -> List["KernelBox"]:
+        """This and all inlined boxes, ascending by node."""
+        found, stack = {}, [self]
         while stack:
             box = stack.pop()
             if box.node not in found:
-                found.add(box.node)
+                found[box.node] = box
                 stack.extend(box.inlined)
-        return sorted(found)
+        return [found[node] for node in sorted(found)]
 
 
 class LoopBuilder:
