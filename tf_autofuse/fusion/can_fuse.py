@@ -1,0 +1,102 @@
+"""May two nests become one? The question apart from the deed.
+
+    producer a --t--> consumer b        vertical: b's loads of t become a's expression; t is stored only if others read it
+    a <--t-- t --t--> b                 horizontal: both load t; the joined nest loads it once
+
+Both must survive as one loop nest: same device, frame and liveness; one list of loop axes; no path from one to the other
+through ops outside, since the joined op would then wait for itself; few enough inputs and loop nodes. A refusal is
+a Verdict with a code (fusion/reasons.py) and the particulars; the checks run from cheap to dear.
+"""
+from typing import Callable, List, NamedTuple, Sequence, Tuple
+
+from tf_autofuse.fusion import reasons
+from tf_autofuse.fusion.acyclic import AcyclicGraph
+from tf_autofuse.fusion.nest import Nest, body_of, join, outputs_of
+from tf_autofuse.fusion.reasons import Verdict
+from tf_autofuse.ir.loop_ir import KernelBox, Tensor
+from tf_autofuse.ir.loop_layout import NoCommonAxes, extents, layout
+from tf_autofuse.symbolic.size import known_equal, product
+
+#: Most tensors that a joined nest reads (GE's max_input_nums_after_fuse on 910B).
+MAX_INPUTS = 8
+#: Most bytes that the outputs of two nests side by side may take together.
+MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
+
+
+class FusionContext(NamedTuple):
+    """names, inputs, consumers, alive: per TF node. tensor_bytes: (tensor) -> bytes, estimated where dims are symbolic."""
+
+    names: Sequence[str]
+    inputs: Sequence[Tuple[Tensor, ...]]
+    consumers: Sequence[Tuple[int, ...]]
+    graph: AcyclicGraph
+    tensor_bytes: Callable[[Tensor], int]
+    alive: Sequence
+    max_size: int
+
+
+def shared_tensors(a: Nest, b: Nest) -> Tuple[List[Tensor], List[Tensor]]:
+    """(tensors that one makes and the other reads, tensors that both read from outside)."""
+    made_a, made_b = {(box.node, 0) for box in a.boxes}, {(box.node, 0) for box in b.boxes}
+    between = (a.loads & made_b) | (b.loads & made_a)
+    return sorted(between), sorted((a.loads & b.loads) - made_a - made_b)
+
+
+def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
+    """Whether the nests may be joined; where they may, the score (ascending is better): bytes saved, nearness, order."""
+    between, common = shared_tensors(a, b)
+    if not between and not common:
+        return Verdict(False, reasons.NO_SHARED_DATA, "no tensor in common")
+    if a.device != b.device:
+        return Verdict(False, reasons.DEVICES, "%s and %s" % (a.device, b.device))
+    if a.frame != b.frame:
+        return Verdict(False, reasons.FRAMES, "frames '%s' and '%s'" % (a.frame, b.frame))
+    if a.size + b.size > context.max_size:
+        return Verdict(False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, context.max_size))
+    joined = join(a, b, context.inputs)
+    inputs = len(joined.loads - {(box.node, 0) for box in joined.boxes})
+    if inputs > MAX_INPUTS:
+        return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs, at most %d" % (inputs, MAX_INPUTS))
+    outputs = outputs_of(joined, context.consumers)
+    for box in outputs:
+        if context.alive[box.node] != joined.alive:
+            return Verdict(False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node])
+    for nest in (a, b):
+        if nest.size == 0 and any(box in outputs for box in nest.boxes):
+            return Verdict(False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node])
+    if not between:
+        bytes_out = sum(context.tensor_bytes((box.node, 0)) for box in outputs)
+        if bytes_out > MAX_HORIZONTAL_OUTPUT_BYTES:
+            return Verdict(False, reasons.PEAK_MEMORY, "outputs of %d bytes side by side" % bytes_out)
+    why = _axes_differ(joined, outputs)
+    if why:
+        return Verdict(False, reasons.AXES, why)
+    through = context.graph.detour(a.key, b.key)
+    if through is not None:
+        return Verdict(False, reasons.CYCLE, "a path leads through %s" % context.names[through])
+    return Verdict(True, score=score(a, b, context))
+
+
+def score(a: Nest, b: Nest, context: FusionContext) -> tuple:
+    """Ascending order of preference for joining a and b: bytes of shared tensors (written and read: twice),
+    distance of the members, topological order."""
+    between, common = shared_tensors(a, b)
+    saved = 2 * sum(map(context.tensor_bytes, between)) + sum(map(context.tensor_bytes, common))
+    distance = max(abs(a.members[0] - b.members[-1]), abs(b.members[0] - a.members[-1]))
+    return -saved, distance, min(a.key, b.key), max(a.key, b.key)
+
+
+def _axes_differ(joined: Nest, outputs: Sequence[KernelBox]) -> str:
+    """'' where all outputs can be stored from one loop nest, else the reason."""
+    dims = [box.expr.dims for box in outputs]
+    first = extents(dims[0])
+    same = all(len(extents(d)) == len(first) and all(map(known_equal, extents(d), first)) for d in dims[1:])
+    if not same and not all(known_equal(product(d), product(first)) for d in dims[1:]):
+        return "outputs of shapes %s" % " and ".join(sorted({"[%s]" % ", ".join(map(str, d)) for d in dims}))
+    if same and not joined.hard:
+        return ""
+    try:
+        layout(body_of(joined, outputs))
+    except NoCommonAxes as error:
+        return error.reason
+    return ""

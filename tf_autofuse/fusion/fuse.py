@@ -1,0 +1,96 @@
+"""Joining nests, in rounds.
+
+Each round lists the pairs of nests that share a tensor, best first (bytes saved, nearness, order), and joins what
+can_fuse allows at that moment. A pair that is refused may be allowed in a later round: a tensor that two consumers read
+can vanish once both are one nest. Rounds end when one joins nothing, at the latest after MAX_ROUNDS.
+
+Pairs of readers of one tensor are tried as neighbours in topological order only, per kind of loop (device, frame,
+number of elements): a tensor with n readers gives n pairs, not n * n.
+"""
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from tf_autofuse.fusion.can_fuse import FusionContext, can_fuse, score
+from tf_autofuse.fusion.nest import Nest, join
+from tf_autofuse.fusion.reasons import Verdict
+from tf_autofuse.ir.loop_ir import Tensor
+from tf_autofuse.symbolic.size import product
+
+MAX_ROUNDS = 10
+
+
+class Refused(NamedTuple):
+    """A pair that was not joined. a, b: a TF node of each (the nests' roots); verdict: the last one."""
+
+    a: int
+    b: int
+    verdict: Verdict
+
+
+class Fusion(NamedTuple):
+    """nests: ascending by key; refused: the last round's refusals."""
+
+    nests: Tuple[Nest, ...]
+    refused: Tuple[Refused, ...]
+
+
+def fuse(nests: Sequence[Nest], context: FusionContext) -> Fusion:
+    """On entry each vertex of context.graph that is a nest has the nest's key."""
+    current: Dict[int, Nest] = {nest.key: nest for nest in nests}
+    refused: List[Refused] = []
+    for _ in range(MAX_ROUNDS):
+        pairs = _pairs(current)
+        pairs.sort(key=lambda pair: score(current[pair[0]], current[pair[1]], context))
+        now: Dict[int, int] = {}  # key at the start of the round -> key now
+        refused = []
+        joined_any = False
+        for first, second in pairs:
+            a, b = _find(now, first), _find(now, second)
+            if a == b:
+                continue
+            verdict = can_fuse(current[a], current[b], context)
+            if not verdict.ok:
+                refused.append(Refused(a, b, verdict))
+                continue
+            joined = join(current.pop(a), current.pop(b), context.inputs)
+            context.graph.join(a, b, joined.key)
+            current[joined.key] = joined
+            now[a] = now[b] = joined.key
+            joined_any = True
+        if not joined_any:
+            break
+    return Fusion(tuple(current[key] for key in sorted(current)), tuple(refused))
+
+
+def _find(now: Dict[int, int], key: int) -> int:
+    while now.get(key, key) != key:
+        key = now[key]
+    return key
+
+
+def _pairs(nests: Dict[int, Nest]) -> List[Tuple[int, int]]:
+    """Pairs that share a tensor, each once."""
+    maker = {(box.node, 0): key for key, nest in nests.items() for box in nest.boxes}
+    readers: Dict[Tensor, List[int]] = {}
+    for key in sorted(nests):
+        for tensor in nests[key].loads:
+            if maker.get(tensor) != key:
+                readers.setdefault(tensor, []).append(key)
+    found: Dict[Tuple[int, int], None] = {}
+    for tensor in sorted(readers):
+        keys = readers[tensor]
+        if tensor in maker:
+            for key in keys:
+                found[(maker[tensor], key)] = None
+        for group in _by_loop(nests, keys):
+            for a, b in zip(group, group[1:]):
+                found[(a, b)] = None
+    return list(found)
+
+
+def _by_loop(nests: Dict[int, Nest], keys: List[int]) -> List[List[int]]:
+    groups: Dict[tuple, List[int]] = {}
+    for key in keys:
+        nest = nests[key]
+        kind = (nest.device, nest.frame, product(nest.boxes[-1].expr.dims))
+        groups.setdefault(kind, []).append(key)
+    return list(groups.values())

@@ -1,0 +1,123 @@
+"""Which nodes may be fused at all, by what can be seen of the node alone.
+
+Everything that does not depend on other nodes' lowering is decided here, before any expression is made: op, dtypes,
+target, device, state, references, claims of other compilers, skip lists, barriers.
+"""
+from fnmatch import fnmatchcase
+from typing import Dict, Mapping, Optional, Tuple
+
+from tf_autofuse.fusion import reasons
+from tf_autofuse.fusion.reasons import NodeVerdict
+from tf_autofuse.ir.dtypes import BY_TF, DType
+from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.views import LIKE, SAME_DIMS
+from tf_autofuse.ops.table import TF_OPS, support
+
+_CLAIMS = ("_XlaCompile", "_XlaMustCompile")
+_FILL_VALUE = {"Fill": (1,), "BroadcastTo": (0,)}
+
+
+class Eligibility:
+    """refused: verdicts that were found before (a region that could not be emitted)."""
+
+    def __init__(self, view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict]):
+        self._view = view
+        self._config = config
+        self._target = target
+        self._refused = refused
+        self._by_dtype: Dict[tuple, Optional[NodeVerdict]] = {}
+        self._on_cpu: Dict[str, bool] = {}
+        self._skips = bool(config.skip_list.names or config.skip_list.types)
+
+    def neutral(self, op: str) -> bool:
+        """Whether no precision mode changes the op."""
+        row = TF_OPS.get(op)
+        return row is not None and (row.kind != "elementwise" or op == "Cast")
+
+    def supports(self, op: str, dtype: DType) -> bool:
+        """Whether the op can be fused on the target when its attr T is dtype (at least with a constant operand)."""
+        row = TF_OPS.get(op)
+        if row is None or dtype not in row.dtypes:
+            return False
+        found = support(op, dtype, self._target)
+        return found.ok or found.with_constant
+
+    def value_inputs(self, node: int) -> Tuple[int, ...]:
+        """Positions of the inputs whose elements the op computes with; the others are shapes, axes or likenesses."""
+        op = self._view.ops[node]
+        if op in LIKE:
+            return ()
+        if op in _FILL_VALUE:
+            return _FILL_VALUE[op]
+        if TF_OPS[op].kind == "view":
+            return (0,)
+        return tuple(range(len(self._view.inputs[node])))
+
+    def verdict(self, node: int) -> Optional[NodeVerdict]:
+        """Why the node is not to be fused, None where nothing speaks against it so far."""
+        view, op = self._view, self._view.ops[node]
+        if op == "Const":
+            return NodeVerdict(reasons.CONSTANT, "a constant")
+        row = TF_OPS.get(op)
+        if row is None:
+            return NodeVerdict(reasons.NO_ROW, "no row for %s" % op)
+        found = self._refused.get(node)
+        if found is not None:
+            return found
+        if self._skips:
+            skipped = self._config.skip_reason(view.names[node], op)
+            if skipped:
+                by_name = any(fnmatchcase(view.names[node], p) for p in self._config.skip_list.names)
+                return NodeVerdict(reasons.SKIPPED_NAME if by_name else reasons.SKIPPED_TYPE, skipped)
+        attrs = view.attrs[node]
+        if attrs.get("_disable_autofuse_scope"):
+            return NodeVerdict(reasons.SKIPPED_SCOPE, "inside of a scope that turns fusion off")
+        for claim in _CLAIMS:
+            if attrs.get(claim):
+                return NodeVerdict(reasons.CLAIMED, "it has the attribute %s" % claim)
+        if any(d > 100 for d in view.in_dtypes[node]) or any(d > 100 for d in view.out_dtypes[node]):
+            return NodeVerdict(reasons.REFERENCE, "it reads or gives a reference")
+        for source, port in view.inputs[node]:
+            if view.out_dtypes[source][port] > 100:
+                return NodeVerdict(reasons.REFERENCE, "%s:%d is a reference" % (view.names[source], port))
+        if view.stateful[node]:
+            return NodeVerdict(reasons.STATEFUL, "the op has state")
+        if not self._is_cpu(view.devices[node]):
+            return NodeVerdict(reasons.NOT_CPU, "it is on %s" % view.devices[node])
+        if op in SAME_DIMS and (view.control_inputs[node] or view.control_outputs[node]):
+            return NodeVerdict(reasons.BARRIER, "an %s with control edges" % op)
+        return self._dtype_verdict(node, op)
+
+    def _is_cpu(self, device: str) -> bool:
+        found = self._on_cpu.get(device)
+        if found is None:
+            kind = [part for part in device.lower().split("/") if part.startswith(("device:", "cpu", "gpu"))]
+            found = self._on_cpu[device] = not kind or "cpu" in kind[-1]
+        return found
+
+    def _dtype_verdict(self, node: int, op: str) -> Optional[NodeVerdict]:
+        view, attrs = self._view, self._view.attrs[node]
+        in_dtypes, out_dtypes = view.in_dtypes[node], view.out_dtypes[node]
+        key = (op, in_dtypes, out_dtypes, attrs.get("T"))
+        if key in self._by_dtype:
+            return self._by_dtype[key]
+        values = self.value_inputs(node)
+        number = attrs.get("T") or attrs.get("SrcT")
+        if not isinstance(number, int):
+            number = in_dtypes[values[-1]] if values else out_dtypes[0]
+        self._by_dtype[key] = found = self._judge(op, number, [in_dtypes[v] for v in values], out_dtypes[0])
+        return found
+
+    def _judge(self, op: str, number: int, values, out: int) -> Optional[NodeVerdict]:
+        row, dtype = TF_OPS[op], BY_TF.get(number)
+        unknown = [d for d in list(values) + [out, number] if d not in BY_TF]
+        if unknown:
+            return NodeVerdict(reasons.DTYPE, "dtype number %d is not supported" % unknown[0])
+        kinds = (dtype, BY_TF[out]) if op == "Cast" else (dtype,)
+        for kind in kinds:
+            if kind not in row.dtypes:
+                return NodeVerdict(reasons.DTYPE, "TensorFlow 1.15 has no CPU kernel of %s for %s" % (op, kind.name))
+        for key in ((self._target, dtype.name), (self._target, "*")):
+            if key in row.refuse:
+                return NodeVerdict(reasons.TARGET, row.refuse[key])
+        return None

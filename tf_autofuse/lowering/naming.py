@@ -1,0 +1,46 @@
+"""Names of fused ops: autofuse_<kind>_<n>_<Op>_<Op>..., the original op types in topological order.
+
+A Cast that a precision mode puts in is named where it stands: before the first op that needs it, or after the op
+whose result it casts back. Constants have no part in the name.
+"""
+import hashlib
+from typing import Dict, List, Sequence
+
+from tf_autofuse.ir.loop_ir import Call, Cast, Expr, NARROW, USER, WIDEN, reachable
+
+#: Longest name (GE's max_op_name_len).
+MAX_NAME = 140
+
+
+def op_types(ops: Sequence[str], nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:
+    """Op types of the region's nodes (ids into `ops`, ascending) with the Casts of the bodies under `roots`."""
+    before: Dict[int, int] = {}
+    after: Dict[int, int] = {}
+    exprs = reachable(roots)
+    first: Dict[int, int] = {}  # expression -> the least node that computes with it
+    for expr in reversed(exprs):
+        if isinstance(expr, Cast) and expr.role in (NARROW, WIDEN):
+            user = first.get(expr.index, expr.origin)
+            place = before if expr.role == NARROW else after
+            at = user if expr.role == NARROW else expr.origin
+            place[at] = place.get(at, 0) + 1
+        computes = isinstance(expr, Call) or (isinstance(expr, Cast) and expr.role == USER)
+        mine = expr.origin if computes else first.get(expr.index, expr.origin)
+        for arg in expr.args:
+            first[arg.index] = min(first.get(arg.index, mine), mine)
+    types: List[str] = []
+    for node in nodes:
+        types += ["Cast"] * before.get(node, 0)
+        if ops[node] != "Const":
+            types.append(ops[node])
+        types += ["Cast"] * after.get(node, 0)
+    return types
+
+
+def fused_name(kind: str, number: int, types: Sequence[str]) -> str:
+    """The name, cut to MAX_NAME characters; what is cut off is told by a hash, so that names stay unique per text."""
+    name = "_".join(["autofuse", kind, str(number)] + list(types))
+    if len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return name[:MAX_NAME - len(digest) - 1] + "_" + digest

@@ -1,0 +1,257 @@
+"""plan(): from a graph to the regions that are to be fused, with every decision explained.
+
+    lower (boxes) -> nests -> fuse -> lift regions that are not worth it -> emit FusedGraphs
+
+A region that cannot be emitted (a run-time size that none of its inputs tells) takes its culprits out of fusion and the
+planning starts over, so that the rest of it is still fused. On exit every TF node has a Decision, and each
+region is complete: FusedGraph, nodes, tensors in and out in the order of the fused op's arguments. Deterministic.
+"""
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from tf_autofuse.fusion import reasons
+from tf_autofuse.fusion.acyclic import AcyclicGraph
+from tf_autofuse.fusion.can_fuse import FusionContext
+from tf_autofuse.fusion.fuse import Refused, fuse
+from tf_autofuse.fusion.nest import Nest, body_of, nest_of, outputs_of
+from tf_autofuse.fusion.reasons import NodeVerdict
+from tf_autofuse.ir.asc_graph import FusedGraph
+from tf_autofuse.ir.dtypes import BY_TF
+from tf_autofuse.ir.loop_ir import constant_of
+from tf_autofuse.lowering.emit import EmitFailure, Interface, emit
+from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.lower import Lowered, lower
+from tf_autofuse.lowering.naming import fused_name, op_types
+from tf_autofuse.symbolic.size import product, symbols_of
+
+Tensor = Tuple[int, int]
+
+#: How often planning starts over; after the last time regions that cannot be emitted are given up whole.
+MAX_ATTEMPTS = 4
+
+
+class Region(NamedTuple):
+    """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output number) in the
+    order of the fused op's arguments. device: of all nodes."""
+
+    fused: FusedGraph
+    nodes: Tuple[int, ...]
+    inputs: Tuple[Tensor, ...]
+    outputs: Tuple[Tensor, ...]
+    device: str
+
+
+class Decision(NamedTuple):
+    """What became of a node. region: index into Plan.regions, -1 where it stays. code, reason: why it stays, '' where
+    it is fused."""
+
+    node: int
+    name: str
+    op: str
+    region: int
+    code: str
+    reason: str
+
+
+class PairRefusal(NamedTuple):
+    """Two neighbours (TF node names) that were not fused with each other."""
+
+    a: str
+    b: str
+    code: str
+    reason: str
+
+
+class Plan(NamedTuple):
+    regions: Tuple[Region, ...]
+    decisions: Tuple[Decision, ...]
+    refusals: Tuple[PairRefusal, ...] = ()
+
+
+def plan(view: GraphView, config, target: str) -> Plan:
+    """config: tf_autofuse.config.Config; target: 'ascend' or 'host'. Never raises for what the graph contains."""
+    refused: Dict[int, NodeVerdict] = {}
+    forced: Set[int] = set()
+    for attempt in range(MAX_ATTEMPTS):
+        planner = _Planner(view, config, target, refused, forced, last=attempt == MAX_ATTEMPTS - 1)
+        result = planner.run()
+        if result is not None:
+            return result
+    raise AssertionError("the last attempt always gives a plan")
+
+
+class _Planner:
+    def __init__(self, view, config, target, refused, forced, last):
+        self.view = view
+        self.config = config
+        self.target = target
+        self.refused = refused
+        self.forced = forced
+        self.last = last
+        self.kept: Dict[int, NodeVerdict] = {}  # boxed nodes that stay, with the reason
+
+    def run(self) -> Optional[Plan]:
+        """The plan; None where `refused` or `forced` have grown and planning is to start over."""
+        view = self.view
+        self.lowered = lowered = lower(view, self.config, self.target, self.refused, self.forced)
+        nests = [nest_of(lowered.boxes[node], view.inputs, view.devices, view.frames, lowered.alive)
+                 for node in lowered.realized]
+        context = FusionContext(view.names, view.inputs, view.consumers, self.contracted(nests), self.tensor_bytes,
+                                lowered.alive, self.config.max_fusion_size)
+        fusion = fuse(nests, context)
+        if not self.recomputed_apart(fusion.nests):
+            return None
+        regions: List[Region] = []
+        for nest in fusion.nests:
+            if not self.worth(nest, fusion.refused):
+                continue
+            try:
+                regions.append(self.region(nest, len(regions)))
+            except EmitFailure as failure:
+                if not self.give_up(nest, failure):
+                    return None
+        refusals = tuple(PairRefusal(view.names[r.a], view.names[r.b], r.verdict.code.name, r.verdict.reason)
+                         for r in fusion.refused)
+        return Plan(tuple(regions), self.decisions(regions), refusals)
+
+    def contracted(self, nests: Sequence[Nest]) -> AcyclicGraph:
+        """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key; all its
+        members come before that, and only its root is read from outside, so ids are a topological order."""
+        view = self.view
+        owners: Dict[int, List[int]] = {}
+        for nest in nests:
+            for member in nest.members:
+                owners.setdefault(member, []).append(nest.key)
+        order = [node for node in range(len(view)) if owners.get(node, [node])[-1] == node]
+
+        def edges():
+            for node in range(len(view)):
+                mine = owners.get(node, (node,))
+                sources = {source for source, _ in view.inputs[node]}
+                sources.update(view.control_inputs[node])
+                for source in sources:
+                    if view.is_back_edge(source, node):
+                        continue
+                    for u in owners.get(source, (source,)):
+                        for v in mine:
+                            yield u, v
+
+        return AcyclicGraph(order, edges())
+
+    def tensor_bytes(self, tensor: Tensor) -> int:
+        dims = self.lowered.dims_of(tensor)
+        dtype = BY_TF.get(self.view.out_dtypes[tensor[0]][tensor[1]])
+        if dims is None or dtype is None:
+            return 0
+        return self.lowered.symbols.estimate(product(dims)) * dtype.bytes
+
+    def recomputed_apart(self, nests: Sequence[Nest]) -> bool:
+        """A node that several nests inline and that did not end up in one region is realized instead: a TF node can be
+        replaced by one fused op only. True where there is none."""
+        owner: Dict[int, int] = {}
+        apart = {member for nest in nests for member in nest.members
+                 if owner.setdefault(member, nest.key) != nest.key}
+        if apart and not self.last:
+            self.forced |= apart
+            return False
+        for nest in nests:
+            mine = apart.intersection(nest.members)
+            if mine:
+                self.keep(nest, NodeVerdict(reasons.LIFTED, "it shares recomputed nodes with another region"))
+        return True
+
+    def keep(self, nest: Nest, verdict: NodeVerdict) -> None:
+        for member in nest.members:
+            self.kept.setdefault(member, verdict)
+
+    def worth(self, nest: Nest, pairs: Sequence[Refused]) -> bool:
+        """Whether the nest is to become a region."""
+        if nest.members[0] in self.kept:
+            return False
+        if len(nest.computing) >= 2 or (nest.computing and self.config.disable_lifting):
+            return True
+        reason = "it stands alone"
+        for pair in pairs:
+            if nest.key in (pair.a, pair.b):
+                other = pair.b if pair.a == nest.key else pair.a
+                reason = "it stands alone: not with %s (%s, %s)" % (
+                    self.view.names[other], pair.verdict.code.name, pair.verdict.reason)
+                break
+        self.keep(nest, NodeVerdict(reasons.LIFTED, reason))
+        return False
+
+    def region(self, nest: Nest, number: int) -> Region:
+        """Raises EmitFailure."""
+        view, lowered = self.view, self.lowered
+        outputs = outputs_of(nest, view.consumers)
+        stores = body_of(nest, outputs)
+        members = set(nest.members)
+        inputs: Dict[Tensor, None] = {}
+        for member in nest.members:
+            for tensor in view.inputs[member]:
+                if tensor[0] not in members and tensor not in inputs:
+                    if self.absorbs(tensor[0], members, nest):
+                        members.add(tensor[0])
+                    else:
+                        inputs[tensor] = None
+        if not inputs:
+            raise EmitFailure(reasons.CONSTANT_INPUTS, "it reads constants only")
+        taken = tuple((tensor,) + self.described(tensor) for tensor in inputs)
+        given = tuple(((box.node, 0), box.expr.dtype, box.expr.dims) for box in outputs)
+        nodes = tuple(sorted(members))
+        name = fused_name("pointwise", number, op_types(view.ops, nodes, [s.expr for s in stores]))
+        guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
+        fused = emit(name, "pointwise", stores, Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
+                     guards, lowered.symbols)
+        return Region(fused, nodes, tuple(inputs), tuple(tensor for tensor, _, _ in given), nest.device)
+
+    def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
+        """Whether a constant that only the region reads goes with it, into the fallback function."""
+        view = self.view
+        return (view.ops[node] == "Const" and all(c in members for c in view.consumers[node])
+                and not view.control_outputs[node] and not view.control_inputs[node]
+                and view.devices[node] == nest.device and view.frames[node] == nest.frame)
+
+    def described(self, tensor: Tensor):
+        """(dtype, dims) of a tensor that the region reads. Raises EmitFailure where a fused op cannot have it."""
+        number = self.view.out_dtypes[tensor[0]][tensor[1]]
+        dims = self.lowered.dims_of(tensor)
+        if number not in BY_TF or dims is None:
+            raise EmitFailure(reasons.OUTSIDE_INPUT, "%s:%d has an unsupported dtype or an unknown rank"
+                              % (self.view.names[tensor[0]], tensor[1]))
+        return BY_TF[number], dims
+
+    def give_up(self, nest: Nest, failure: EmitFailure) -> bool:
+        """Takes the culprits of the failure out of fusion; False where planning is to start over without them."""
+        verdict = NodeVerdict(failure.code, failure.reason)
+        culprits = [m for m in nest.members if self.is_culprit(m, failure.symbols)]
+        if culprits and not self.last:
+            self.refused.update((m, verdict) for m in culprits)
+            return False
+        self.keep(nest, verdict)
+        return True
+
+    def is_culprit(self, node: int, symbols) -> bool:
+        """Whether the node brings a missing size in: its result has it, none of its inputs has."""
+        def has(tensor: Tensor) -> bool:
+            dims = self.lowered.dims_of(tensor)
+            return dims is not None and any(symbols & symbols_of(d) for d in dims)
+
+        return bool(symbols) and has((node, 0)) and not any(has(tensor) for tensor in self.view.inputs[node])
+
+    def decisions(self, regions: Sequence[Region]) -> Tuple[Decision, ...]:
+        view, lowered = self.view, self.lowered
+        region_of = {node: i for i, region in enumerate(regions) for node in region.nodes}
+        result = []
+        for node in range(len(view)):
+            at = region_of.get(node, -1)
+            if at >= 0:
+                code, reason = "", ""
+            else:
+                verdict = self.kept.get(node) or lowered.verdicts.get(node)
+                if verdict is None:
+                    box = lowered.boxes[node]
+                    verdict = NodeVerdict(reasons.CONSTANT, "a constant for its readers") \
+                        if constant_of(box.expr) is not None else NodeVerdict(reasons.LIFTED, "nothing reads it")
+                code, reason = verdict.code.name, verdict.reason
+            result.append(Decision(node, view.names[node], view.ops[node], at, code, reason))
+        return tuple(result)
