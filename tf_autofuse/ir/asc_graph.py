@@ -50,8 +50,9 @@ ImplGraph adds, for one template and tiling case
 
 FusedGraph invariants
     F1 its graphs are HintGraphs that hold G and H; their names are unique.
-    F2 inputs and outputs are complete: every input index 0..n-1 is read, every output index is written exactly once;
-       dtypes agree with Data and Output. A Workspace is written once, by a graph before those that read it.
+    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every output is written exactly once.
+       An input without Data is passed and its dims are checked, but it is not read: a shape operand or a constant
+       that only the original ops need. A Workspace is written once, by a graph before those that read it.
     F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes are among
        the fused graph's. Every symbol of dims, guards and graphs is in sizes.
     F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are covered by

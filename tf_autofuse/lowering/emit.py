@@ -75,7 +75,8 @@ class _Body:
         self.sizes = sizes
         self.builder = HintBuilder(name, [("z%d" % i, size) for i, size in enumerate(axes)])
         self.names = dict(interface.members)
-        self.data = {tensor: self.builder.data(i, dtype) for i, (tensor, dtype, _) in enumerate(interface.inputs)}
+        self.inputs = {tensor: (i, dtype) for i, (tensor, dtype, _) in enumerate(interface.inputs)}
+        self.data: Dict[Tensor, TensorRef] = {}
         self.refs: Dict[int, TensorRef] = {}
         self.extent: Dict[TensorRef, Tuple[int, ...]] = {}
 
@@ -116,7 +117,10 @@ class _Body:
                                                 for s in group) for group in spot.groups))
         strides = self.placed.load_strides(local)
         extent = tuple(int(s is not None) for s in strides)
-        ref = self.builder.load(self.data[spot.expr.tensor], extent,
+        tensor = spot.expr.tensor
+        if tensor not in self.data:
+            self.data[tensor] = self.builder.data(*self.inputs[tensor])
+        ref = self.builder.load(self.data[tensor], extent,
                                 tuple(0 if s is None or is_one(a) else s for s, a in zip(strides, self.placed.sizes)),
                                 origin=origin)
         self.extent[ref] = extent
