@@ -260,8 +260,8 @@ class BodyWriter:
         if node.type in ("Broadcast", "RemovePad", "Copy"):
             scalar = self._scalar_text(node.inputs[0])
             source = scalar if scalar is not None else self.names[node.inputs[0].node]
-            call = transfers.move(node, self.names[node.name], source, scalar is not None, self.impl.plan(node),
-                                  self.expressions)
+            call = transfers.move(node, node.y.dtype, self.names[node.name], source, scalar is not None,
+                                  self.impl.plan(node), self.expressions)
             self.headers.update(call.headers)
             lines = list(call.lines)
         else:

@@ -10,7 +10,6 @@ from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, bare,
 from tf_autofuse.codegen.ascendc.literals import FROM_BITS
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.symbolic.size import minimum, symbol
 
 
 class Queue(NamedTuple):
@@ -99,10 +98,11 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
 def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
     """Statements from the loop variable `i` to the outer axes' indices and the tile's actual size."""
     axis = impl.graph.axis
-    tile_index = symbol(impl.index_symbol(impl.tile_out))
-    actual = minimum(symbol(impl.tile_symbol), axis(impl.cut_axis).size - tile_index * symbol(impl.tile_symbol))
+    tile, tile_index = impl.tile_symbol, impl.index_symbol(impl.tile_out)
     cut = impl.tile_actual in x.used
-    tile_text = x.text(actual) if cut else ""
+    if cut:
+        x.used |= {tile, tile_index}
+        actual = "Min(%s, %s - %s * %s)" % (tile, x.factor(axis(impl.cut_axis).size), tile_index, tile)
     lines: List[str] = []
     rest = "i"
     if len(impl.outer_axes) > 1:
@@ -118,5 +118,5 @@ def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
     if lines and lines[-1].startswith("rest /=") or lines == ["int64_t rest = i;"]:
         lines.pop()
     if cut:
-        lines.append("const int64_t %s = %s;" % (impl.tile_actual, tile_text))
+        lines.append("const int64_t %s = %s;" % (impl.tile_actual, actual))
     return tuple(lines)

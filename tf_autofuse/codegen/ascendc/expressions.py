@@ -9,7 +9,7 @@ from tf_autofuse.symbolic.size import Size, is_static, symbols_of, to_cpp
 
 #: Functions that `to_cpp` calls, as the device source defines them.
 _DEVICE_FUNCTIONS = (
-    ("FloorDiv", "(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0); }"),
+    ("FloorDiv", "(int64_t a, int64_t b) {\n  return b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);\n}"),
     ("BroadcastSize", "(int64_t a, int64_t b) { return a == 1 ? b : a; }"),
     ("StrideOrZero", "(int64_t dim, int64_t stride) { return dim == 1 ? 0 : stride; }"),
     ("Max", "(int64_t a, int64_t b) { return a > b ? a : b; }"),

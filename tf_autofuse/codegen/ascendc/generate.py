@@ -13,6 +13,7 @@ from tf_autofuse.codegen.abi import ABI_VERSION, MACHINE_STRUCT
 from tf_autofuse.codegen.ascendc import cann
 from tf_autofuse.codegen.ascendc.body import CodegenRefusal, comment
 from tf_autofuse.codegen.ascendc.device import device_values, gm_names
+from tf_autofuse.codegen.ascendc.lines import wrapped
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.ascendc.shape import shape_function
 from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
@@ -27,6 +28,7 @@ __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 _templates = jinja2.Environment(loader=jinja2.FileSystemLoader(str(Path(__file__).parent / "templates")),
                                 trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
                                 undefined=jinja2.StrictUndefined, autoescape=False)
+_templates.filters["wrapped"] = lambda line, indent: ("\n" + " " * indent).join(wrapped(line, indent))
 
 
 def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, config) -> KernelSources:

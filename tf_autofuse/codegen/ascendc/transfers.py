@@ -6,8 +6,9 @@ DataCopyPad itself; everything else is a helper that splits by the DMA's limits.
 from typing import NamedTuple, Tuple
 
 from tf_autofuse.codegen.ascendc.expressions import Expressions
+from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.schedule.impl_graph import TransferPlan
+from tf_autofuse.schedule.impl_graph import BroadcastPlan, TransferDim, TransferPlan
 from tf_autofuse.symbolic.size import Size, align_up, floor_div
 
 #: Bytes of a UB block: what DataCopyPad counts UB gaps in.
@@ -30,7 +31,7 @@ def load(dst: str, gm: str, dtype: DType, plan: TransferPlan, x: Expressions) ->
         return Call(("AscendC::DataCopyPad(%s, %s, %s, %s);" % (
             dst, source, _blocks(rows.size, row.size, _gm_gap(rows, row, dtype), _ub_gap(rows, row, dtype), dtype, x),
             _padding(dtype)),))
-    return _tile("LoadTile", "load_tile.h", dst, source, plan, x)
+    return _tile("LoadTile", dst, source, plan, x)
 
 
 def store(gm: str, src: str, dtype: DType, plan: TransferPlan, x: Expressions) -> Call:
@@ -44,7 +45,7 @@ def store(gm: str, src: str, dtype: DType, plan: TransferPlan, x: Expressions) -
         return Call(("AscendC::DataCopyPad(%s, %s, %s);" % (
             target, src,
             _blocks(rows.size, row.size, _ub_gap(rows, row, dtype), _gm_gap(rows, row, dtype), dtype, x)),))
-    return _tile("StoreTile", "store_tile.h", target, src, plan, x)
+    return _tile("StoreTile", target, src, plan, x)
 
 
 def _at(gm: str, offset: Size, x: Expressions) -> str:
@@ -67,12 +68,35 @@ def _ub_gap(rows, row, dtype: DType) -> Size:
 
 def _padding(dtype: DType) -> str:
     # No explicit padding: the rest of a row's last block repeats the row's first element, so it is never undefined.
-    return "AscendC::DataCopyPadExtParams<%s>{false, 0, 0, static_cast<%s>(0)}" % (dtype.device, dtype.device)
+    zero = "0" if dtype.bytes != 2 or dtype.is_integer else "static_cast<%s>(0.0f)" % dtype.device
+    return "AscendC::DataCopyPadExtParams<%s>{false, 0, 0, %s}" % (dtype.device, zero)
 
 
-def _tile(helper: str, header: str, first: str, second: str, plan: TransferPlan, x: Expressions) -> Call:
-    raise AssertionError("written when the helper is there")
+def _tile(helper: str, first: str, second: str, plan: TransferPlan, x: Expressions) -> Call:
+    """The helper for up to four dims; missing outer dims have size 1."""
+    dims = (TransferDim(1, 0, 0),) * (4 - len(plan.dims)) + plan.dims
+    sizes = ", ".join(x.u32(d.size) for d in dims)
+    gm = ", ".join(x.text(d.gm_stride) for d in dims)
+    ub = ", ".join(x.u32(d.ub_stride) for d in dims)
+    return Call(("autofuse::%s(%s, %s, autofuse::Tile{{%s}, {%s}, {%s}});" % (helper, first, second, sizes, gm, ub),),
+                ("tile.h",))
 
 
-def move(node, dst: str, src: str, scalar: bool, plan, x: Expressions) -> Call:
+def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x: Expressions) -> Call:
+    """A Broadcast, RemovePad or Copy. src: a tensor, or a literal where `scalar`."""
+    if node.type == "Copy":
+        whole = align_up(plan.count * dtype.bytes, BLOCK)
+        return Call(("AscendC::DataCopy(%s, %s, %s);" % (dst, src, x.count(floor_div(whole, dtype.bytes))),))
+    if node.type == "RemovePad":
+        return Call(("autofuse::RemovePad(%s, %s, %s, %s, %s);" % (
+            dst, src, x.count(plan.rows), x.count(plan.row), x.count(plan.padded)),), ("broadcast.h",))
+    if scalar:
+        return _fill(dtype, dst, src, plan, x)
     return Call(("autofuse::Todo%s(%s, %s);" % (plan.kind, dst, src),))
+
+
+def _fill(dtype: DType, dst: str, value: str, plan: BroadcastPlan, x: Expressions) -> Call:
+    count = x.count(plan.extent)
+    if dtype.bytes in (2, 4):
+        return Call(("AscendC::Duplicate(%s, %s, %s);" % (dst, value, count),))
+    return Call(("autofuse::FillScalar<%s>(%s, %s, %s);" % (dtype.device, dst, value, count),), ("fill.h",))
