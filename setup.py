@@ -9,10 +9,15 @@ from pathlib import Path
 
 if sys.version_info[:2] != (3, 7):
     sys.exit(
-        "\nTF-AutoFuse is a plugin for TensorFlow 1.15.0, which exists for Python 3.7 and older only; this is Python "
-        "%d.%d (%s).\nInstall it with a Python 3.7, e.g. `python3.7 -m pip install .`; `make` in a checkout finds one "
-        "or says how to get it.\nThe part that needs no TensorFlow runs on Python 3.7 to 3.11 straight from a "
-        "checkout.\n" % (sys.version_info[0], sys.version_info[1], sys.executable))
+        """
+TF-AutoFuse is a plugin for TensorFlow 1.15.0, which exists for Python 3.7 and older only;
+this is Python %d.%d (%s).
+Install it with a Python 3.7, e.g. `python3.7 -m pip install .`; `make` in a checkout finds one or says how to
+get it.
+The part that needs no TensorFlow runs on Python 3.7 to 3.11 straight from a checkout.
+"""
+        % (sys.version_info[0], sys.version_info[1], sys.executable)
+    )
 
 from setuptools import find_packages, setup  # noqa: E402
 from setuptools.command.build_py import build_py  # noqa: E402
@@ -31,7 +36,9 @@ class BuildPy(build_py):
         if not getattr(self, "editable_mode", False):
             target = Path(self.build_lib) / "tf_autofuse" / "_npu_kernels"
             shutil.rmtree(str(target), ignore_errors=True)
-            shutil.copytree(str(ROOT / "npu_kernels"), str(target), ignore=shutil.ignore_patterns("*.o", "*.so"))
+            shutil.copytree(
+                str(ROOT / "npu_kernels"), str(target), ignore=shutil.ignore_patterns("*.o", "*.so")
+            )
 
 
 def version():

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints the path of a Python of one of the wanted versions, the first version that is found: find_python.sh 3.7
-# Looks at $PYTHON37 and $PYTHON, on PATH, in pyenv, uv, conda, and where CI images keep their interpreters. Installs nothing.
+# Prints the path of a Python of one of the wanted versions, the first that is found: find_python.sh 3.7
+# Looks at $PYTHON37 and $PYTHON, on PATH, in pyenv, uv, conda, and where CI images keep their interpreters.
+# Installs nothing.
 # Exit code 1 and advice on stderr where there is none. With --quiet, no advice.
 set -u
 
@@ -8,7 +9,7 @@ quiet=no
 [ "${1:-}" = "--quiet" ] && { quiet=yes; shift; }
 [ $# -gt 0 ] || { echo "usage: find_python.sh [--quiet] VERSION..." >&2; exit 2; }
 
-# Prints "version bits path" of an interpreter; nothing if it does not run (a pyenv shim without its version, say).
+# Prints "version bits path" of an interpreter; nothing if it does not run (as a pyenv shim may not).
 probe() {
     "$1" -c 'import struct, sys
 print("%d.%d %d %s" % (sys.version_info[0], sys.version_info[1], struct.calcsize("P") * 8, sys.executable))' \
@@ -41,8 +42,9 @@ conda_environments() {
     [ -n "${CONDA_PREFIX:-}" ] && printf '%s\n' "$CONDA_PREFIX"
     # conda and mamba list every environment they have made in this file
     [ -n "${HOME:-}" ] && [ -r "$HOME/.conda/environments.txt" ] && cat "$HOME/.conda/environments.txt"
-    for base in "${HOME:-/nonexistent}"/miniconda3 "${HOME:-/nonexistent}"/anaconda3 "${HOME:-/nonexistent}"/miniforge3 \
-            "${HOME:-/nonexistent}"/micromamba /opt/conda "${MAMBA_ROOT_PREFIX:-/nonexistent}"; do
+    home=${HOME:-/nonexistent}
+    for base in "$home/miniconda3" "$home/anaconda3" "$home/miniforge3" "$home/micromamba" /opt/conda \
+            "${MAMBA_ROOT_PREFIX:-/nonexistent}"; do
         for folder in "$base" "$base"/envs/*; do
             [ -d "$folder" ] && printf '%s\n' "$folder"
         done
@@ -54,7 +56,8 @@ look_for() {
     if [ "$wanted" = 3.7 ] && [ -n "${PYTHON37:-}" ]; then
         # asked for by name: anything else would be a surprise
         try "$PYTHON37"
-        echo "PYTHON37=$PYTHON37 is not a 64-bit Python 3.7 (it says: $(probe "$PYTHON37" || echo nothing))." >&2
+        answer=$(probe "$PYTHON37" || echo nothing)
+        echo "PYTHON37=$PYTHON37 is not a 64-bit Python 3.7 (it says: $answer)." >&2
         exit 1
     fi
     [ -n "${PYTHON:-}" ] && try "$PYTHON"

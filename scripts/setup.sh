@@ -10,12 +10,14 @@ python=$venv/bin/python
 export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 
 machine=$(uname -sm)
-[ "$machine" = "Linux x86_64" ] || die "TensorFlow 1.15.0 is published for Linux on x86_64 only; this machine is $machine."
+[ "$machine" = "Linux x86_64" ] ||
+    die "TensorFlow 1.15.0 is published for Linux on x86_64 only; this machine is $machine."
 
 step "1/4 Python 3.7"
 if [ -x "$python" ]; then
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo broken)
-    [ "$version" = 3.7 ] || die "$venv is not a Python 3.7 environment (it is: $version). Remove it, then run make again."
+    [ "$version" = 3.7 ] ||
+        die "$venv is not a Python 3.7 environment (it is: $version). Remove it, then run make again."
     done_step "$("$python" -V 2>&1) in $venv"
 else
     found=$(sh scripts/find_python.sh 3.7) || exit 1
@@ -42,11 +44,12 @@ if is_stamped "$venv/.stamps/native" "$wanted" && ls tf_autofuse/frontend/_nativ
     done_step "up to date"
 else
     command -v "${CXX:-g++}" >/dev/null 2>&1 ||
-        die "The native extension needs a C++ compiler: install g++ (Debian and Ubuntu: apt-get install g++), or set CXX."
+        die "The native extension needs a C++ compiler: install g++ (apt-get install g++), or set CXX."
     headers=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
     [ -f "$headers/Python.h" ] ||
-        die "The headers of Python 3.7 are missing ($headers/Python.h): install its -dev package, or another Python 3.7."
-    "$python" setup.py --quiet build_ext --inplace || die "The native extension could not be built; the compiler's message is above."
+        die "$headers/Python.h is missing: install the -dev package of this Python, or another Python 3.7."
+    "$python" setup.py --quiet build_ext --inplace ||
+        die "The native extension could not be built; the compiler's message is above."
     write_stamp "$venv/.stamps/native" "$wanted"
     done_step
 fi
@@ -60,5 +63,6 @@ else
     write_stamp "$venv/.stamps/package" "$wanted"
     done_step
 fi
-printf '    TensorFlow %s, %s\n' "$("$python" -m pip show tensorflow 2>/dev/null | sed -n 's/^Version: //p')" \
-    "$("${CXX:-g++}" --version 2>/dev/null | head -n 1 || echo 'no C++ compiler')"
+tensorflow=$("$python" -m pip show tensorflow 2>/dev/null | sed -n 's/^Version: //p')
+compiler=$("${CXX:-g++}" --version 2>/dev/null | head -n 1)
+printf '    TensorFlow %s, %s\n' "$tensorflow" "${compiler:-no C++ compiler}"

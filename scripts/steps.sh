@@ -33,8 +33,9 @@ new_environment() {
     "$1" -m venv "$2" && return 0
     rm -rf "$2"
     "$1" -m virtualenv "$2" && return 0
-    die "$1 can make no virtual environment. Install its venv module (Debian and Ubuntu: apt-get install python3-venv)
-or virtualenv ($1 -m pip install virtualenv), then run make again."
+    die "$1 can make no virtual environment.
+Install its venv module (Debian and Ubuntu: apt-get install python3-venv) or virtualenv
+($1 -m pip install virtualenv), then run make again."
 }
 
 # Installs pinned packages: install_pinned PYTHON REQUIREMENTS CONSTRAINTS

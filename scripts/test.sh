@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs the tests: first the part without TensorFlow on another Python (where one from 3.8 to 3.11 is at hand), then
-# everything on Python 3.7. test.sh FOLDER_OF_THE_ENVIRONMENT FOLDER_OF_THE_OTHER [pytest's arguments]
+# Runs the tests: first the part without TensorFlow on another Python (where one from 3.8 to 3.11 is at hand),
+# then everything on Python 3.7. test.sh FOLDER_OF_THE_ENVIRONMENT FOLDER_OF_THE_OTHER [pytest's arguments]
 # On exit the last line is pytest's own; the first run that fails ends the script with its exit code.
-# No test sees the user's settings or kernel cache (AUTOFUSE_TEST_CACHE=folder keeps the kernels for the next run).
+# No test sees the user's settings or kernel cache (AUTOFUSE_TEST_CACHE=folder keeps the kernels).
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
@@ -30,7 +30,7 @@ if [ -x "$other/bin/python" ] || {
     wanted=$(checksum requirements-tffree.txt constraints-tffree.txt)
     if ! is_stamped "$other/.stamps/packages" "$wanted"; then
         install_pinned "$other/bin/python" requirements-tffree.txt constraints-tffree.txt ||
-            die "The packages for the tests without TensorFlow could not be installed; pip's message above says why."
+            die "The packages for the tests without TensorFlow could not be installed; pip says above why."
         write_stamp "$other/.stamps/packages" "$wanted"
     fi
     done_step "$("$other/bin/python" -V 2>&1) in $other"
@@ -38,7 +38,7 @@ if [ -x "$other/bin/python" ] || {
     "$other/bin/python" -m pytest -q -n 2 -p no:cacheprovider -m "not tensorflow and not once"
     done_step
 else
-    printf '==> no Python 3.8 to 3.11 that can make an environment here: the part without TensorFlow is tested on 3.7 only\n'
+    printf '==> no Python 3.8 to 3.11 that can make an environment: all tests run on 3.7 only\n'
 fi
 
 step "tests on $("$venv/bin/python" -V 2>&1)"

@@ -37,11 +37,20 @@ def test_version(command):
     assert command("--version")[1].strip().endswith(__version__)
 
 
-@pytest.mark.parametrize("arguments,told", [
-    (["confg"], "did you mean config?"), (["run", "nosuch.py"], "nosuch.py can't be read"),
-    (["nosuch.py"], "nosuch.py can't be read"), (["config", "--jsno"], "--json"), (["run"], "SCRIPT"),
-    (["docs"], "There are: flags"), (["docs", "flgs"], "did you mean flags?"),
-    (["cache", "gc", "--max-size", "lots"], "500M or 2G"), (["cache", "lss"], "lss")])
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (["confg"], "did you mean config?"),
+        (["run", "nosuch.py"], "nosuch.py can't be read"),
+        (["nosuch.py"], "nosuch.py can't be read"),
+        (["config", "--jsno"], "--json"),
+        (["run"], "SCRIPT"),
+        (["docs"], "There are: flags"),
+        (["docs", "flgs"], "did you mean flags?"),
+        (["cache", "gc", "--max-size", "lots"], "500M or 2G"),
+        (["cache", "lss"], "lss"),
+    ],
+)
 def test_a_mistake_ends_with_code_2_and_advice(command, arguments, told):
     if sys.version_info[:2] != (3, 7) and "nosuch.py" in arguments:
         told = "Python 3.7"
@@ -50,10 +59,15 @@ def test_a_mistake_ends_with_code_2_and_advice(command, arguments, told):
 
 
 def test_config_prints_every_value_with_its_origin_and_the_misspelt_flag(command):
-    code, out, err = command("config", AUTOFUSE_FLAGS="--enable_autofuse=true;--max_fusoin_size=3", AUTOFUSE_TARGET="ascend")
+    code, out, err = command(
+        "config", AUTOFUSE_FLAGS="--enable_autofuse=true;--max_fusoin_size=3", AUTOFUSE_TARGET="ascend"
+    )
     assert code == 0
-    cells = {line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:4]]
-             for line in out.splitlines() if line.startswith("│")}
+    cells = {
+        line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:4]]
+        for line in out.splitlines()
+        if line.startswith("│")
+    }
     assert set(cells) == {row.key for row in ROWS}
     assert cells["enable_autofuse"] == ["true", "AUTOFUSE_FLAGS"]
     assert cells["max_fusion_size"] == ["64", "default"]
@@ -62,13 +76,20 @@ def test_config_prints_every_value_with_its_origin_and_the_misspelt_flag(command
 
 
 def test_config_as_json(command):
-    code, out, err = command("config", "--json", AUTOFUSE_FLAGS="autofuse_enable_pass=reduce;max_fusion_size=x")
+    code, out, err = command(
+        "config", "--json", AUTOFUSE_FLAGS="autofuse_enable_pass=reduce;max_fusion_size=x"
+    )
     told = json.loads(out)
     assert told["settings"]["autofuse_enable_pass"] == {
-        "field": "enable_pass", "value": ["reduce"], "origin": "AUTOFUSE_FLAGS", "place": "AUTOFUSE_FLAGS",
-        "effect": "later"}
+        "field": "enable_pass",
+        "value": ["reduce"],
+        "origin": "AUTOFUSE_FLAGS",
+        "place": "AUTOFUSE_FLAGS",
+        "effect": "later",
+    }
     assert [(p["name"], p["given"], p["used"]) for p in told["problems"] if p["kind"] == "value"] == [
-        ("max_fusion_size", "x", "64")]
+        ("max_fusion_size", "x", "64")
+    ]
 
 
 def test_docs_prints_the_document(command):
@@ -81,6 +102,7 @@ def test_cache_commands(command, tmp_path):
     assert json.loads(command("cache", "ls", "--json")[1]) == []
     from tf_autofuse.build.cache import Cache, list_entries
     from tf_autofuse.build.storage import open_storage
+
     store = Cache(open_storage(str(tmp_path / "cache"), os.environ))
 
     def fill(folder):
@@ -100,11 +122,17 @@ def test_cache_commands(command, tmp_path):
 
 
 def test_python_m_is_the_same_command_and_a_closed_pipe_is_quiet():
-    done = subprocess.run([sys.executable, "-m", "tf_autofuse", "confg"], cwd=str(ROOT), stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [sys.executable, "-m", "tf_autofuse", "confg"], cwd=str(ROOT), stderr=subprocess.PIPE
+    )
     assert done.returncode == 2 and b"did you mean config?" in done.stderr
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([sys.executable, "-m", "tf_autofuse", "docs", "flags"], cwd=str(ROOT), stdout=writer,
-                          stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [sys.executable, "-m", "tf_autofuse", "docs", "flags"],
+        cwd=str(ROOT),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+    )
     os.close(writer)
     assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr

@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 
 from tf_autofuse.config import BAD_VALUE, COMES_LATER, CONFLICT, NO_EFFECT, PLACE, UNKNOWN, Config
 from tf_autofuse.config_table import (
-    API, BY_FIELD, DFX, DFX_ROWS, ENVIRONMENT, ENVIRONMENT_ROWS, FLAG_ROWS, FLAGS, LATER, NPU_ONLY, PARAMETERS, ROWS)
+    API,
+    BY_FIELD,
+    DFX,
+    DFX_ROWS,
+    ENVIRONMENT,
+    ENVIRONMENT_ROWS,
+    FLAG_ROWS,
+    FLAGS,
+    LATER,
+    NPU_ONLY,
+    PARAMETERS,
+    ROWS,
+)
 from tf_autofuse.config_values import Bool, Bytes, Choice, Int, Pattern, Words
 
 ALL_FLAGS = FLAG_ROWS + DFX_ROWS
@@ -23,9 +35,9 @@ def values_of(row):
     if isinstance(kind, Bool):
         return st.booleans()
     if isinstance(kind, Int):
-        return st.integers(kind.low, kind.high if kind.high is not None else 10 ** 9)
+        return st.integers(kind.low, kind.high if kind.high is not None else 10**9)
     if isinstance(kind, Bytes):
-        return st.integers(0, 2 ** 40)
+        return st.integers(0, 2**40)
     if isinstance(kind, Choice):
         return st.sampled_from(kind.words)
     if isinstance(kind, Words):
@@ -60,15 +72,22 @@ def test_a_config_is_immutable():
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_flag_is_read_however_it_is_written(data):
-    rows = data.draw(st.lists(st.sampled_from(ALL_FLAGS), min_size=1, max_size=6, unique_by=lambda row: row.field))
+    rows = data.draw(
+        st.lists(st.sampled_from(ALL_FLAGS), min_size=1, max_size=6, unique_by=lambda row: row.field)
+    )
     texts, wanted = {FLAGS: "", DFX: ""}, {}
     blank = st.sampled_from(["", " ", "  "])
     for row in rows:
         value = data.draw(values_of(row))
         wanted[row.field] = value
         texts[row.place] += "%s%s%s%s=%s%s;" % (
-            data.draw(blank), data.draw(st.sampled_from(["--", ""])), row.key, data.draw(blank), data.draw(blank),
-            row.kind.show(value))
+            data.draw(blank),
+            data.draw(st.sampled_from(["--", ""])),
+            row.key,
+            data.draw(blank),
+            data.draw(blank),
+            row.kind.show(value),
+        )
     config = Config.from_sources(texts)
     assert not errors(config)
     for row in rows:
@@ -89,7 +108,7 @@ def test_the_stronger_place_wins(data):
         given_values[place] = value
         text = row.kind.show(value)
         if place == PARAMETERS:
-            parameters[row.parameter] = value if isinstance(value, (bool, int)) and value < 2 ** 63 else text
+            parameters[row.parameter] = value if isinstance(value, (bool, int)) and value < 2**63 else text
         elif place == API:
             api[data.draw(st.sampled_from([row.field, row.key]))] = value
         elif place == ENVIRONMENT:
@@ -104,11 +123,16 @@ def test_the_stronger_place_wins(data):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(max_size=60), st.text(max_size=60),
-       st.dictionaries(st.sampled_from([row.parameter for row in ROWS if row.parameter] + list(NPU_ONLY[:3]) + ["x"]),
-                       st.one_of(st.text(max_size=20), st.booleans(), st.integers(), st.floats(), st.binary(max_size=9)),
-                       max_size=5),
-       st.dictionaries(st.sampled_from([row.key for row in ENVIRONMENT_ROWS]), st.text(max_size=20), max_size=4))
+@given(
+    st.text(max_size=60),
+    st.text(max_size=60),
+    st.dictionaries(
+        st.sampled_from([row.parameter for row in ROWS if row.parameter] + list(NPU_ONLY[:3]) + ["x"]),
+        st.one_of(st.text(max_size=20), st.booleans(), st.integers(), st.floats(), st.binary(max_size=9)),
+        max_size=5,
+    ),
+    st.dictionaries(st.sampled_from([row.key for row in ENVIRONMENT_ROWS]), st.text(max_size=20), max_size=4),
+)
 def test_nothing_that_a_user_writes_raises(flags, dfx, parameters, variables):
     config = Config.from_sources(dict(variables, AUTOFUSE_FLAGS=flags, AUTOFUSE_DFX_FLAGS=dfx), parameters)
     for row in ROWS:
@@ -119,8 +143,9 @@ def test_nothing_that_a_user_writes_raises(flags, dfx, parameters, variables):
     hash(config)
 
 
-@pytest.mark.parametrize("row", [row for row in ALL_FLAGS if row.field != "skip_node_names_cfg"],
-                         ids=lambda row: row.key)
+@pytest.mark.parametrize(
+    "row", [row for row in ALL_FLAGS if row.field != "skip_node_names_cfg"], ids=lambda row: row.key
+)
 def test_a_misspelt_flag_is_named_with_the_right_one(row):
     for wrong in (row.key[:-1] + "x", row.key[1:], row.key[:3] + row.key[4] + row.key[3] + row.key[5:]):
         if wrong in {other.key for other in ALL_FLAGS}:
@@ -133,13 +158,19 @@ def test_a_misspelt_flag_is_named_with_the_right_one(row):
 
 
 BAD = [
-    (FLAGS, "max_fusion_size", "abc", 64, None), (FLAGS, "max_fusion_size", "-1", 64, "0"),
-    (FLAGS, "max_fusion_size", "64k", 64, None), (FLAGS, "max_fusion_size", "9" * 50, 64, None),
-    (FLAGS, "max_fusion_size", str(2 ** 64), 64, str(2 ** 64 - 1)),
-    (FLAGS, "recomputation_threshold", "256", 1, "255"), (FLAGS, "enable_autofuse", "treu", False, "true"),
-    (FLAGS, "enable_autofuse", "2", False, None), (DFX, "autofuse_att_algorithm", "HighPref", "AxesReorder", "HighPerf"),
-    (DFX, "att_ub_threshold", "101", 20, "100"), (DFX, "force_tiling_case", "g1", "", None),
-    (DFX, "autofuse_pgo_topn", "-3", 5, "0"), (DFX, "autofuse_pgo_step_max", "0", 16, "1"),
+    (FLAGS, "max_fusion_size", "abc", 64, None),
+    (FLAGS, "max_fusion_size", "-1", 64, "0"),
+    (FLAGS, "max_fusion_size", "64k", 64, None),
+    (FLAGS, "max_fusion_size", "9" * 50, 64, None),
+    (FLAGS, "max_fusion_size", str(2**64), 64, str(2**64 - 1)),
+    (FLAGS, "recomputation_threshold", "256", 1, "255"),
+    (FLAGS, "enable_autofuse", "treu", False, "true"),
+    (FLAGS, "enable_autofuse", "2", False, None),
+    (DFX, "autofuse_att_algorithm", "HighPref", "AxesReorder", "HighPerf"),
+    (DFX, "att_ub_threshold", "101", 20, "100"),
+    (DFX, "force_tiling_case", "g1", "", None),
+    (DFX, "autofuse_pgo_topn", "-3", 5, "0"),
+    (DFX, "autofuse_pgo_step_max", "0", 16, "1"),
 ]
 
 
@@ -159,12 +190,18 @@ def test_a_bad_value_lets_the_next_place_speak():
     assert config.problems[0].used == "7"
 
 
-@pytest.mark.parametrize("text", [
-    "--enable_autofuse=true;--max_fusion_size=8", "enable_autofuse=true;max_fusion_size=8;",
-    " --enable_autofuse = true ; --max_fusion_size = 8 ; ", "--enable_autofuse=true --max_fusion_size=8",
-    "'--enable_autofuse=true;--max_fusion_size=8'", '"--enable_autofuse=true";max_fusion_size="8"',
-    ";;--enable_autofuse=TRUE;;max_fusion_size=+8",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--enable_autofuse=true;--max_fusion_size=8",
+        "enable_autofuse=true;max_fusion_size=8;",
+        " --enable_autofuse = true ; --max_fusion_size = 8 ; ",
+        "--enable_autofuse=true --max_fusion_size=8",
+        "'--enable_autofuse=true;--max_fusion_size=8'",
+        '"--enable_autofuse=true";max_fusion_size="8"',
+        ";;--enable_autofuse=TRUE;;max_fusion_size=+8",
+    ],
+)
 def test_forms_of_writing(text):
     config = Config.from_sources({"AUTOFUSE_FLAGS": text})
     assert config.enable_autofuse is True and config.max_fusion_size == 8 and not config.problems
@@ -185,7 +222,9 @@ def test_a_debug_flag_in_the_other_variable_is_used_with_a_note():
     assert kinds(config) == [PLACE] and DFX in config.problems[0].text
     both = Config.from_sources({"AUTOFUSE_FLAGS": "debug_dir=a", "AUTOFUSE_DFX_FLAGS": "debug_dir=b"})
     assert both.debug_dir == "b"
-    both = Config.from_sources({"AUTOFUSE_FLAGS": "max_fusion_size=1", "AUTOFUSE_DFX_FLAGS": "max_fusion_size=2"})
+    both = Config.from_sources(
+        {"AUTOFUSE_FLAGS": "max_fusion_size=1", "AUTOFUSE_DFX_FLAGS": "max_fusion_size=2"}
+    )
     assert both.max_fusion_size == 1
 
 
@@ -196,8 +235,9 @@ def test_a_flag_given_twice():
 
 def test_families():
     assert Config().families == {"elementwise", "broadcast"}
-    config = Config.from_sources({"AUTOFUSE_FLAGS": "autofuse_enable_pass=reduce,concta, Slice;"
-                                                    "autofuse_disable_pass=slice"})
+    config = Config.from_sources(
+        {"AUTOFUSE_FLAGS": "autofuse_enable_pass=reduce,concta, Slice;" "autofuse_disable_pass=slice"}
+    )
     assert config.families == {"elementwise", "broadcast", "reduce"}
     assert config.enable_pass == ("reduce", "slice")
     bad = [problem for problem in config.problems if problem.kind == BAD_VALUE]
@@ -220,9 +260,15 @@ def test_what_comes_later_says_so_only_when_it_changes_something():
 
 
 def test_the_public_examples_parameter_map_has_no_errors():
-    config = Config.from_sources({"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;"},
-                                 {"use_off_line": True, "graph_run_mode": 0, "profiling_mode": True,
-                                  "profiling_options": '{"output":"./output","task_trace":"on"}'})
+    config = Config.from_sources(
+        {"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;"},
+        {
+            "use_off_line": True,
+            "graph_run_mode": 0,
+            "profiling_mode": True,
+            "profiling_options": '{"output":"./output","task_trace":"on"}',
+        },
+    )
     assert not errors(config)
     assert config.enable_autofuse and config.graph_run_mode == 0 and config.profiling_mode
     assert {p.name for p in config.problems if p.kind == NO_EFFECT} == {"use_off_line"}
@@ -231,15 +277,21 @@ def test_the_public_examples_parameter_map_has_no_errors():
 def test_an_unknown_parameter_is_named_with_the_nearest():
     config = Config.from_sources({}, {"precison_mode": "force_fp16", "use_of_line": True, "zzzzzzzz": 1})
     assert {p.name: p.nearest for p in config.problems} == {
-        "precison_mode": "precision_mode", "use_of_line": "use_off_line", "zzzzzzzz": None}
+        "precison_mode": "precision_mode",
+        "use_of_line": "use_off_line",
+        "zzzzzzzz": None,
+    }
     assert config.precision_mode == ""
 
 
 def test_a_misspelt_variable_is_noticed_but_foreign_ones_are_not():
-    config = Config.from_sources({"AUTOFUSE_FLGAS": "x", "AUTOFUSE_TARGTE": "ascend", "AUTOFUSE_RANDOM_GRAPHS": "3",
-                                  "OTHER": "1"})
+    config = Config.from_sources(
+        {"AUTOFUSE_FLGAS": "x", "AUTOFUSE_TARGTE": "ascend", "AUTOFUSE_RANDOM_GRAPHS": "3", "OTHER": "1"}
+    )
     assert {p.name: p.nearest for p in config.problems} == {
-        "AUTOFUSE_FLGAS": "AUTOFUSE_FLAGS", "AUTOFUSE_TARGTE": "AUTOFUSE_TARGET"}
+        "AUTOFUSE_FLGAS": "AUTOFUSE_FLAGS",
+        "AUTOFUSE_TARGTE": "AUTOFUSE_TARGET",
+    }
 
 
 def test_an_empty_variable_is_an_unset_one():
@@ -247,8 +299,10 @@ def test_an_empty_variable_is_an_unset_one():
     assert config == Config() and not config.problems
 
 
-@pytest.mark.parametrize("text,size", [("500M", 500 << 20), ("2g", 2 << 30), ("1.5K", 1536), ("7", 7), ("3 GiB", 3 << 30),
-                                       ("10kb", 10240)])
+@pytest.mark.parametrize(
+    "text,size",
+    [("500M", 500 << 20), ("2g", 2 << 30), ("1.5K", 1536), ("7", 7), ("3 GiB", 3 << 30), ("10kb", 10240)],
+)
 def test_cache_size(text, size):
     assert Config.from_sources({"AUTOFUSE_CACHE_SIZE": text}).cache_size == size
 
@@ -274,7 +328,11 @@ def test_precision_mode_defaults_as_the_npu_route_has_them():
 
 def test_precision_blacklist():
     config = Config.from_sources({"AUTOFUSE_FLAGS": "autofuse_enhance_precision_blacklist=Exp,Sum"})
-    assert not config.enhances_precision("Exp") and config.enhances_precision("Abs") and config.enhances_precision("Sum")
+    assert (
+        not config.enhances_precision("Exp")
+        and config.enhances_precision("Abs")
+        and config.enhances_precision("Sum")
+    )
     everything = Config.from_sources({"AUTOFUSE_FLAGS": "autofuse_enhance_precision_blacklist=all"})
     assert not everything.enhances_precision("Abs") and everything.enhances_precision("Mean")
 
@@ -321,7 +379,9 @@ def test_every_row_is_sound():
 
 
 def test_the_api_takes_python_values():
-    config = Config.from_sources({}, api={"enable_pass": ["reduce", "concat"], "enable_autofuse": True, "max_fusion": 3})
+    config = Config.from_sources(
+        {}, api={"enable_pass": ["reduce", "concat"], "enable_autofuse": True, "max_fusion": 3}
+    )
     assert config.enable_pass == ("reduce", "concat") and config.origins["enable_pass"] == API
     (problem,) = errors(config)
     assert problem.nearest == "max_fusion_size"

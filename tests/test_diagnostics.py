@@ -18,9 +18,13 @@ def silence(monkeypatch):
 
 def test_a_warning_names_region_reason_and_remedy_on_one_line_once(caplog):
     for _ in range(3):
-        diagnostics.warn_region("autofuse_pointwise_0_Abs", "the compiler failed:\n  error", "install g++\nor set CXX.")
+        diagnostics.warn_region(
+            "autofuse_pointwise_0_Abs", "the compiler failed:\n  error", "install g++\nor set CXX."
+        )
     assert [record.getMessage() for record in caplog.records] == [
-        "tf_autofuse: autofuse_pointwise_0_Abs was not fused: the compiler failed: error. Install g++ or set CXX."]
+        "tf_autofuse: autofuse_pointwise_0_Abs was not fused: the compiler failed: error. "
+        "Install g++ or set CXX."
+    ]
     diagnostics.warn_region("autofuse_pointwise_1_Abs", "the compiler failed", "install g++")
     diagnostics.warn_region("autofuse_pointwise_0_Abs", "the disk is full", "make room")
     assert len(caplog.records) == 3
@@ -39,8 +43,10 @@ def test_strict_mode_raises_every_time(monkeypatch, caplog, value, is_strict):
 
 
 def test_config_problems_are_told_once_and_what_comes_later_in_one_line(caplog):
-    config = Config.from_sources({"AUTOFUSE_FLAGS": "enable_autofues=true;autofuse_enable_pass=reduce"},
-                                 {"profiling_mode": True, "use_off_line": True})
+    config = Config.from_sources(
+        {"AUTOFUSE_FLAGS": "enable_autofues=true;autofuse_enable_pass=reduce"},
+        {"profiling_mode": True, "use_off_line": True},
+    )
     for _ in range(2):
         diagnostics.report_problems(config)
     first, second = [record.getMessage() for record in caplog.records]
@@ -59,7 +65,10 @@ def test_what_has_no_effect_is_told_only_on_request(caplog):
 
 
 def test_strict_mode_refuses_bad_settings_but_not_notes(caplog):
-    strict = {"AUTOFUSE_STRICT": "1", "AUTOFUSE_FLAGS": "autofuse_enable_pass=reduce;--codegen_compile_debug=true"}
+    strict = {
+        "AUTOFUSE_STRICT": "1",
+        "AUTOFUSE_FLAGS": "autofuse_enable_pass=reduce;--codegen_compile_debug=true",
+    }
     diagnostics.report_problems(Config.from_sources(strict, {"profiling_mode": True}))
     assert len(caplog.records) == 2
     for bad in ("enable_autofues=true", "max_fusion_size=many"):

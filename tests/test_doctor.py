@@ -21,8 +21,16 @@ def config(**environ):
 def test_every_problem_has_a_remedy(monkeypatch):
     for name in ("_tensorflow", "_native"):  # they import TensorFlow: tests/frontend/test_script.py
         monkeypatch.setattr(doctor, name, lambda: doctor.Finding("x", doctor.OK, ""))
-    for environ in ({}, {"PATH": "/nonexistent", "CXX": "/nonexistent/g++", "ASCEND_HOME_PATH": "/nonexistent",
-                         "AUTOFUSE_CACHE_DIR": "/dev/null/x", "AUTOFUSE_FLAGS": "enable=1"}):
+    for environ in (
+        {},
+        {
+            "PATH": "/nonexistent",
+            "CXX": "/nonexistent/g++",
+            "ASCEND_HOME_PATH": "/nonexistent",
+            "AUTOFUSE_CACHE_DIR": "/dev/null/x",
+            "AUTOFUSE_FLAGS": "enable=1",
+        },
+    ):
         for found in doctor.examine(environ):
             assert found.status in (doctor.OK, doctor.NOTE, doctor.PROBLEM) and found.text is not None
             assert found.status != doctor.PROBLEM or found.remedy
@@ -34,7 +42,12 @@ def test_compiler(tmp_path):
     fake = tmp_path / "g++"
     fake.write_text("#!/bin/sh\necho fake 1.0\n")
     fake.chmod(0o755)
-    assert doctor._compiler({"PATH": str(tmp_path)}) == ("C++ compiler", doctor.OK, "%s (fake 1.0)" % fake, "")
+    assert doctor._compiler({"PATH": str(tmp_path)}) == (
+        "C++ compiler",
+        doctor.OK,
+        "%s (fake 1.0)" % fake,
+        "",
+    )
 
 
 def test_cache(tmp_path):
@@ -62,13 +75,23 @@ def test_switch_and_settings():
     assert doctor._settings(config(AUTOFUSE_FLAGS="autofuse_enable_pass=reduce")).status == doctor.NOTE
 
 
-@pytest.mark.parametrize("numpy,protobuf,status", [("1.19.5", "3.20.3", "ok"), ("1.20.0", "3.20.3", "problem"),
-                                                   ("1.19.5", "3.21.1", "problem"), ("1.19.5", "4.21.1", "problem")])
+@pytest.mark.parametrize(
+    "numpy,protobuf,status",
+    [
+        ("1.19.5", "3.20.3", "ok"),
+        ("1.20.0", "3.20.3", "problem"),
+        ("1.19.5", "3.21.1", "problem"),
+        ("1.19.5", "4.21.1", "problem"),
+    ],
+)
 def test_packages(monkeypatch, numpy, protobuf, status):
     versions = {"numpy": numpy, "google.protobuf": protobuf}
     monkeypatch.setattr(doctor.sys, "version_info", (3, 7, 16))
-    monkeypatch.setattr(doctor.importlib, "import_module",
-                        lambda name: type(sys)(name) if name not in versions else _versioned(name, versions[name]))
+    monkeypatch.setattr(
+        doctor.importlib,
+        "import_module",
+        lambda name: type(sys)(name) if name not in versions else _versioned(name, versions[name]),
+    )
     assert doctor._packages().status == status
 
 
@@ -81,6 +104,7 @@ def _versioned(name, version):
 def test_a_broken_check_is_a_finding(monkeypatch):
     def broken():
         raise KeyError("x")
+
     for name in ("_tensorflow", "_native"):
         monkeypatch.setattr(doctor, name, broken)
     assert finding("TensorFlow", doctor.examine({})).text == "the check failed (KeyError: 'x')"
@@ -88,7 +112,9 @@ def test_a_broken_check_is_a_finding(monkeypatch):
 
 @pytest.mark.parametrize("status,code", [("ok", 0), ("note", 0), ("problem", 1)])
 def test_the_exit_code(monkeypatch, capsys, status, code):
-    monkeypatch.setattr(doctor, "examine", lambda environ: (doctor.Finding("thing", status, "[text]", "[do] this"),))
+    monkeypatch.setattr(
+        doctor, "examine", lambda environ: (doctor.Finding("thing", status, "[text]", "[do] this"),)
+    )
     with pytest.raises(SystemExit) as end:
         cli.main(["doctor"])
     assert end.value.code == code
@@ -98,4 +124,5 @@ def test_the_exit_code(monkeypatch, capsys, status, code):
         cli.main(["doctor", "--json"])
     assert end.value.code == code
     assert json.loads(capsys.readouterr().out) == [
-        {"name": "thing", "status": status, "text": "[text]", "remedy": "[do] this"}]
+        {"name": "thing", "status": status, "text": "[text]", "remedy": "[do] this"}
+    ]

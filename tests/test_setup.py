@@ -14,15 +14,22 @@ FINDER = ROOT / "scripts" / "find_python.sh"
 def fake_python(path, version="3.7", bits=64, broken=False):
     """An interpreter that answers the finder's question and nothing else."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + ("echo 'pyenv: version not installed' >&2; exit 127\n" if broken
-                                     else 'echo "%s %d $0"\n' % (version, bits)))
+    path.write_text(
+        "#!/bin/sh\n"
+        + (
+            "echo 'pyenv: version not installed' >&2; exit 127\n"
+            if broken
+            else 'echo "%s %d $0"\n' % (version, bits)
+        )
+    )
     path.chmod(0o755)
     return path
 
 
 @pytest.fixture
 def find(tmp_path):
-    """find(*arguments, **environ) -> (exit code, path found or '', stderr); PATH has nothing but a shell's tools."""
+    """find(*arguments, **environ) -> (exit code, path found or '', stderr); PATH has nothing but a shell's
+    tools."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("sh", "cat", "tr", "env"):
@@ -33,8 +40,13 @@ def find(tmp_path):
 
     def call(*arguments, **environ):
         path = "%s:%s" % (environ.pop("PATH", tools), tools)
-        done = subprocess.run(["/bin/sh", str(FINDER)] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, env=dict({"PATH": path, "HOME": str(tmp_path / "home")}, **environ))
+        done = subprocess.run(
+            ["/bin/sh", str(FINDER)] + list(arguments),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            env=dict({"PATH": path, "HOME": str(tmp_path / "home")}, **environ),
+        )
         return done.returncode, done.stdout.strip(), done.stderr
 
     call.tools = tools
@@ -43,8 +55,12 @@ def find(tmp_path):
 
 def nothing_elsewhere():
     """Whether this machine keeps no Python 3.7 in the fixed places where the finder looks last."""
-    return not (list(Path("/opt").glob("python/cp37*")) + list(Path("/usr/local/bin").glob("python3.7"))
-                + list(Path("/opt").glob("hostedtoolcache/Python/3.7.*")) + list(Path("/opt").glob("conda/envs/*")))
+    return not (
+        list(Path("/opt").glob("python/cp37*"))
+        + list(Path("/usr/local/bin").glob("python3.7"))
+        + list(Path("/opt").glob("hostedtoolcache/Python/3.7.*"))
+        + list(Path("/opt").glob("conda/envs/*"))
+    )
 
 
 @pytest.mark.skipif(not nothing_elsewhere(), reason="a Python 3.7 lies in a fixed place")
@@ -66,7 +82,10 @@ def test_a_shim_without_its_version_is_passed_over(find, tmp_path):
     fake_python(tmp_path / "shims" / "python3.7", broken=True)
     fake_python(tmp_path / "shims" / "python3", version="3.11")
     there = fake_python(tmp_path / "pyenv" / "versions" / "3.7.16" / "bin" / "python")
-    assert find("3.7", PATH=str(tmp_path / "shims"), PYENV_ROOT=str(tmp_path / "pyenv"))[:2] == (0, str(there))
+    assert find("3.7", PATH=str(tmp_path / "shims"), PYENV_ROOT=str(tmp_path / "pyenv"))[:2] == (
+        0,
+        str(there),
+    )
 
 
 def test_in_pyenv_of_the_home_folder(find, tmp_path):
@@ -78,14 +97,19 @@ def test_in_pyenv_of_the_home_folder(find, tmp_path):
 def test_a_32_bit_one_does_not_do(find, tmp_path):
     fake_python(tmp_path / "bin" / "python3.7", bits=32)
     there = fake_python(tmp_path / "pyenv root" / "versions" / "3.7.1" / "bin" / "python")
-    assert find("3.7", PATH=str(tmp_path / "bin"), PYENV_ROOT=str(tmp_path / "pyenv root"))[:2] == (0, str(there))
+    assert find("3.7", PATH=str(tmp_path / "bin"), PYENV_ROOT=str(tmp_path / "pyenv root"))[:2] == (
+        0,
+        str(there),
+    )
 
 
 def test_in_uv(find, tmp_path):
     there = fake_python(tmp_path / "uv" / "python3.7")
     uv = tmp_path / "bin" / "uv"
     uv.parent.mkdir()
-    uv.write_text('#!/bin/sh\n[ "$*" = "python find 3.7" ] && [ "$UV_PYTHON_DOWNLOADS" = never ] && echo %s\n' % there)
+    uv.write_text(
+        '#!/bin/sh\n[ "$*" = "python find 3.7" ] && [ "$UV_PYTHON_DOWNLOADS" = never ] && echo %s\n' % there
+    )
     uv.chmod(0o755)
     assert find("3.7", PATH=str(uv.parent))[:2] == (0, str(there))
 
@@ -126,7 +150,10 @@ def test_stamps_notice_every_change(tmp_path):
     write_stamp s "$sum"; is_stamped s "$(checksum a b)" || exit 11
     echo more >>b; is_stamped s "$(checksum a b)" && exit 12
     exit 0
-    """ % (ROOT, tmp_path)
+    """ % (
+        ROOT,
+        tmp_path,
+    )
     assert subprocess.run(["/bin/sh", "-c", script]).returncode == 0
 
 
@@ -136,17 +163,26 @@ def test_scripts_are_posix_sh(script):
 
 
 def test_another_python_is_refused_in_words():
-    program = "import sys; sys.version_info = (3, 9, 1, 'final', 0); sys.argv = ['setup.py', '--version']; " \
-              "exec(compile(open('setup.py').read(), 'setup.py', 'exec'))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True)
+    program = (
+        "import sys; sys.version_info = (3, 9, 1, 'final', 0); sys.argv = ['setup.py', '--version']; "
+        "exec(compile(open('setup.py').read(), 'setup.py', 'exec'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=str(ROOT),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
     assert done.returncode != 0 and "Traceback" not in done.stderr
     assert "this is Python 3.9" in done.stderr and "TensorFlow 1.15.0" in done.stderr
 
 
 def pins(name):
     lines = (ROOT / name).read_text().splitlines()
-    return dict(line.lower().replace("_", "-").split("==") for line in lines if line and not line.startswith("#"))
+    return dict(
+        line.lower().replace("_", "-").split("==") for line in lines if line and not line.startswith("#")
+    )
 
 
 @pytest.mark.parametrize("name", ["constraints.txt", "constraints-tffree.txt"])
@@ -156,14 +192,22 @@ def test_constraints_are_exact(name):
 
 
 def test_every_package_that_is_asked_for_is_pinned():
-    """All that the requirements pull in on this interpreter, directly or not, as the installed packages say."""
-    metadata = pytest.importorskip("importlib_metadata" if sys.version_info < (3, 8) else "importlib.metadata")
+    """All that the requirements pull in on this interpreter, directly or not, as the installed packages
+    say."""
+    metadata = pytest.importorskip(
+        "importlib_metadata" if sys.version_info < (3, 8) else "importlib.metadata"
+    )
     from pip._vendor.packaging.requirements import Requirement  # packaging itself may not be installed
+
     full = sys.version_info[:2] == (3, 7)
     pinned = pins("constraints.txt" if full else "constraints-tffree.txt")
     files = ["requirements.txt", "requirements-dev.txt"] if full else ["requirements-tffree.txt"]
-    wanted = [Requirement(line) for name in files for line in (ROOT / name).read_text().splitlines()
-              if line and not line.startswith(("#", "-r"))]
+    wanted = [
+        Requirement(line)
+        for name in files
+        for line in (ROOT / name).read_text().splitlines()
+        if line and not line.startswith(("#", "-r"))
+    ]
     seen = set()
     while wanted:
         requirement = wanted.pop()
@@ -179,10 +223,17 @@ def test_every_package_that_is_asked_for_is_pinned():
 
 @pytest.mark.tensorflow
 def test_the_package_carries_kernel_headers_and_templates(tmp_path):
-    done = subprocess.run([sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)], cwd=str(ROOT),
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)],
+        cwd=str(ROOT),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
     assert done.returncode == 0, done.stdout
-    packed = {str(path.relative_to(tmp_path / "tf_autofuse")) for path in tmp_path.rglob("*") if path.is_file()}
+    packed = {
+        str(path.relative_to(tmp_path / "tf_autofuse")) for path in tmp_path.rglob("*") if path.is_file()
+    }
     for pattern in ("*.py", "*.j2", "*.proto"):
         for path in (ROOT / "tf_autofuse").rglob(pattern):
             assert str(path.relative_to(ROOT / "tf_autofuse")) in packed
@@ -190,11 +241,17 @@ def test_the_package_carries_kernel_headers_and_templates(tmp_path):
         if path.suffix in (".h", ".cpp", ".inl"):
             assert "_npu_kernels/" + str(path.relative_to(ROOT / "npu_kernels")) in packed
     program = "from tf_autofuse.resources import npu_kernels_dir; print(npu_kernels_dir())"
-    found = subprocess.run([sys.executable, "-c", program], cwd=str(tmp_path), stdout=subprocess.PIPE,
-                           universal_newlines=True, env=dict(os.environ, PYTHONPATH=str(tmp_path)))
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=str(tmp_path),
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        env=dict(os.environ, PYTHONPATH=str(tmp_path)),
+    )
     assert found.stdout.strip() == str(tmp_path / "tf_autofuse" / "_npu_kernels")
 
 
 def test_npu_kernels_of_a_checkout():
     from tf_autofuse.resources import npu_kernels_dir
+
     assert npu_kernels_dir() == ROOT / "npu_kernels"

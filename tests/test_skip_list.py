@@ -28,10 +28,20 @@ def test_sections_comments_and_patterns():
     assert not remarks
 
 
-@pytest.mark.parametrize("node,op,skipped", [
-    ("tower/relu_1", "Relu", True), ("tower/relu_10", "Relu", False), ("tower/head/a/b", "Add", True),
-    ("tower/headless", "Add", False), ("x", "Softplus", True), ("x", "softplus", False), ("x", "Log1p", True),
-    ("x", "Log", False), ("Softplus", "Add", False)])
+@pytest.mark.parametrize(
+    "node,op,skipped",
+    [
+        ("tower/relu_1", "Relu", True),
+        ("tower/relu_10", "Relu", False),
+        ("tower/head/a/b", "Add", True),
+        ("tower/headless", "Add", False),
+        ("x", "Softplus", True),
+        ("x", "softplus", False),
+        ("x", "Log1p", True),
+        ("x", "Log", False),
+        ("Softplus", "Add", False),
+    ],
+)
 def test_what_is_skipped(node, op, skipped):
     reason = parsed(FILE)[0].reason(node, op)
     assert (reason is not None) == skipped
@@ -54,7 +64,9 @@ def test_through_the_flag(tmp_path):
     assert config.skip_reason("x", "Add") is None
 
 
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.mkdir(), lambda path: path.write_bytes(b"\xff\xfe")])
+@pytest.mark.parametrize(
+    "make", [lambda path: None, lambda path: path.mkdir(), lambda path: path.write_bytes(b"\xff\xfe")]
+)
 def test_a_file_that_cannot_be_read(tmp_path, make):
     path = tmp_path / "skip.cfg"
     make(path)

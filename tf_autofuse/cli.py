@@ -1,8 +1,8 @@
 """The command tf-autofuse.
 
-Holds for every command: a mistake of the user ends with exit code 2, one message that says what to do next, and no
-traceback. A script that was asked to run keeps its own exit code. Commands import what they need when they run, so that
-`config`, `version` and `docs` need neither TensorFlow nor a compiler.
+Holds for every command: a mistake of the user ends with exit code 2, one message that says what to do next,
+and no traceback. A script that was asked to run keeps its own exit code. Commands import what they need when
+they run, so that `config`, `version` and `docs` need neither TensorFlow nor a compiler.
 """
 import json
 import os
@@ -35,8 +35,14 @@ class _Commands(click.Group):
             arguments = ["run"] + list(arguments)
         elif self.get_command(context, word) is None and not word.startswith("-"):
             nearest = nearest_of(word, self.list_commands(context))
-            raise UserError("there is no command %s, and no file of that name%s; the commands are: %s" % (
-                word, " (did you mean %s?)" % nearest if nearest else "", ", ".join(self.list_commands(context))))
+            raise UserError(
+                "there is no command %s, and no file of that name%s; the commands are: %s"
+                % (
+                    word,
+                    " (did you mean %s?)" % nearest if nearest else "",
+                    ", ".join(self.list_commands(context)),
+                )
+            )
         return super().resolve_command(context, arguments)
 
 
@@ -48,6 +54,7 @@ class _Run:
 
     def __call__(self) -> None:
         from tf_autofuse.script import CannotRun, run_script
+
         try:
             run_script(self.script, self.arguments)
         except CannotRun as error:
@@ -55,6 +62,7 @@ class _Run:
         finally:
             if self.explain and sys.exc_info()[0] in (None, SystemExit):
                 from tf_autofuse.report import explain, journal
+
                 explain.render(journal.records(), _console())
 
 
@@ -88,6 +96,7 @@ def explain(script, arguments):
 def config(as_json):
     """Print every setting in force, where it comes from, and what was not taken as written."""
     from tf_autofuse import config_view
+
     in_force = Config.from_sources(os.environ)
     if as_json:
         click.echo(config_view.as_json(in_force))
@@ -101,6 +110,7 @@ def config(as_json):
 def doctor(context, as_json):
     """Check this machine and environment. The exit code is 1 if something will not work."""
     from tf_autofuse import doctor as checks
+
     findings = checks.examine(os.environ)
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings], indent=2))
@@ -109,7 +119,9 @@ def doctor(context, as_json):
         styles = {checks.OK: "green", checks.NOTE: "cyan", checks.PROBLEM: "bold red"}
         for finding in findings:
             console.print("%-8s" % finding.status, style=styles[finding.status], end="")
-            console.print("%s: %s" % (finding.name, finding.text), markup=False, highlight=False, soft_wrap=True)
+            console.print(
+                "%s: %s" % (finding.name, finding.text), markup=False, highlight=False, soft_wrap=True
+            )
             if finding.remedy:
                 console.print("        -> %s" % finding.remedy, markup=False, highlight=False, soft_wrap=True)
     context.exit(1 if any(finding.status == checks.PROBLEM for finding in findings) else 0)
@@ -126,18 +138,29 @@ def cache_ls(as_json):
     """List the built kernels, the last used first."""
     from rich.table import Table
     from tf_autofuse.build import cache as kernels
+
     entries = sorted(kernels.list_entries(_cache_dir()), key=lambda entry: -entry.last_used)
     if as_json:
-        click.echo(json.dumps([dict(entry._asdict(), folder=str(entry.folder)) for entry in entries], indent=2))
+        click.echo(
+            json.dumps([dict(entry._asdict(), folder=str(entry.folder)) for entry in entries], indent=2)
+        )
         return
     table = Table("name", "kind", "bytes", "last used", "key")
     for entry in entries:
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.last_used))
-        table.add_row(entry.name, "damaged" if entry.damaged else entry.kind, "{:,}".format(entry.bytes), used, entry.key)
+        table.add_row(
+            entry.name,
+            "damaged" if entry.damaged else entry.kind,
+            "{:,}".format(entry.bytes),
+            used,
+            entry.key,
+        )
     console = _console()
     if entries:
         console.print(table)
-    console.print("%d entries, %s bytes" % (len(entries), "{:,}".format(sum(entry.bytes for entry in entries))))
+    console.print(
+        "%d entries, %s bytes" % (len(entries), "{:,}".format(sum(entry.bytes for entry in entries)))
+    )
 
 
 @cache.command("gc")
@@ -145,6 +168,7 @@ def cache_ls(as_json):
 def cache_gc(max_size):
     """Remove damaged kernels, then the least recently used ones until the rest fits."""
     from tf_autofuse.build import cache as kernels
+
     size = Config.from_sources(os.environ).cache_size
     if max_size is not None:
         try:
@@ -158,6 +182,7 @@ def cache_gc(max_size):
 def cache_clear():
     """Remove all built kernels."""
     from tf_autofuse.build import cache as kernels
+
     _tell_removed(kernels.clear(_cache_dir()))
 
 
@@ -167,6 +192,7 @@ def cache_clear():
 def docs(name, write):
     """Print a document that is made from the project's tables, e.g. `docs flags`."""
     from tf_autofuse import documents
+
     if write:
         try:
             changed = documents.write_all()
@@ -179,8 +205,10 @@ def docs(name, write):
         if name is None:
             raise UserError("which document? There are: %s (or --write for all)" % known)
         nearest = nearest_of(name, documents.DOCUMENTS)
-        raise UserError("there is no document %s%s; there are: %s" % (
-            name, " (did you mean %s?)" % nearest if nearest else "", known))
+        raise UserError(
+            "there is no document %s%s; there are: %s"
+            % (name, " (did you mean %s?)" % nearest if nearest else "", known)
+        )
     click.echo(documents.DOCUMENTS[name].text(), nl=False)
 
 

@@ -1,35 +1,50 @@
 """One immutable Config from all places where a setting may be made.
 
-Why: CANN's AutoFuse resets bad values silently and ignores unknown keys, so that nobody can tell what is in force.
-Here every value has an origin, and everything that was not taken as written is a ConfigProblem.
+Why: CANN's AutoFuse resets bad values silently and ignores unknown keys, so that nobody can tell what is in
+force. Here every value has an origin, and everything that was not taken as written is a ConfigProblem.
 
 Precedence, the strongest first: the session's parameter_map, the API, the environment (AUTOFUSE_FLAGS,
-AUTOFUSE_DFX_FLAGS and the single variables), the default. A bad value counts as not given. On exit every field has the
-type and range of its row in config_table.py. A Config belongs to one session; nothing here keeps state or prints.
+AUTOFUSE_DFX_FLAGS and the single variables), the default. A bad value counts as not given. On exit every
+field has the type and range of its row in config_table.py. A Config belongs to one session; nothing here
+keeps state or prints.
 """
 import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from tf_autofuse.config_table import (
-    ALWAYS_ON, API, BY_FIELD, DFX, DFX_ROWS, ENVIRONMENT, ENVIRONMENT_ROWS, FLAG_ROWS, FLAGS, LATER, NONE, NPU_ONLY,
-    PARAMETERS, ROWS, Row)
+    ALWAYS_ON,
+    API,
+    BY_FIELD,
+    DFX,
+    DFX_ROWS,
+    ENVIRONMENT,
+    ENVIRONMENT_ROWS,
+    FLAG_ROWS,
+    FLAGS,
+    LATER,
+    NONE,
+    NPU_ONLY,
+    PARAMETERS,
+    ROWS,
+    Row,
+)
 from tf_autofuse.config_values import BadValue, as_text, nearest_of
 from tf_autofuse.skip_list import SkipList, parse_skip_list
 
 # Kinds of problems.
-UNKNOWN = "unknown"          # no such setting
-BAD_VALUE = "value"          # the value is outside of what is allowed
-PLACE = "place"              # understood, but it belongs somewhere else
-CONFLICT = "conflict"        # two settings contradict each other
-COMES_LATER = "later"        # the setting has no effect in this version yet
-NO_EFFECT = "no effect"      # the setting belongs to the NPU route's runtime
+UNKNOWN = "unknown"  # no such setting
+BAD_VALUE = "value"  # the value is outside of what is allowed
+PLACE = "place"  # understood, but it belongs somewhere else
+CONFLICT = "conflict"  # two settings contradict each other
+COMES_LATER = "later"  # the setting has no effect in this version yet
+NO_EFFECT = "no effect"  # the setting belongs to the NPU route's runtime
 
 
 @dataclass(frozen=True)
 class ConfigProblem:
-    """name: the setting as it was written. given: its value. used: the value in force instead ('' where there is
-    none). nearest: the valid name or value that may have been meant. text: all of it as a sentence."""
+    """name: the setting as it was written. given: its value. used: the value in force instead ('' where there
+    is none). nearest: the valid name or value that may have been meant. text: all of it as a sentence."""
 
     name: str
     given: str
@@ -52,8 +67,8 @@ def _default(name: str):
 class Config:
     """Every setting, typed; config_table.py says what each means. `Config()` has the defaults.
 
-    origins: field -> 'parameter_map', 'API', 'AUTOFUSE_FLAGS', 'AUTOFUSE_DFX_FLAGS', a variable's name, or 'default'.
-    problems: what was not taken as written. Neither takes part in comparison.
+    origins: field -> 'parameter_map', 'API', 'AUTOFUSE_FLAGS', 'AUTOFUSE_DFX_FLAGS', a variable's name, or
+    'default'. problems: what was not taken as written. Neither takes part in comparison.
     """
 
     enable_autofuse: bool = _default("enable_autofuse")
@@ -107,14 +122,20 @@ class Config:
     profiling_options: str = _default("profiling_options")
 
     skip_list: SkipList = SkipList()
-    origins: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(BY_FIELD, "default"), compare=False)
+    origins: Mapping[str, str] = field(
+        default_factory=lambda: dict.fromkeys(BY_FIELD, "default"), compare=False
+    )
     problems: Tuple[ConfigProblem, ...] = field(default=(), compare=False)
 
     @classmethod
-    def from_sources(cls, environ: Mapping[str, str], parameter_map: Optional[Mapping[str, Any]] = None,
-                     api: Optional[Mapping[str, Any]] = None) -> "Config":
-        """environ: as os.environ. parameter_map: name -> str, bytes, int, float or bool. api: field or key -> value.
-        Never raises for what a user wrote: see `problems`."""
+    def from_sources(
+        cls,
+        environ: Mapping[str, str],
+        parameter_map: Optional[Mapping[str, Any]] = None,
+        api: Optional[Mapping[str, Any]] = None,
+    ) -> "Config":
+        """environ: as os.environ. parameter_map: name -> str, bytes, int, float or bool. api: field or key ->
+        value. Never raises for what a user wrote: see `problems`."""
         return _Reader(environ, parameter_map or {}, api or {}).read()
 
     @property
@@ -123,7 +144,8 @@ class Config:
         return frozenset(ALWAYS_ON) | (frozenset(self.enable_pass) - frozenset(self.disable_pass))
 
     def precision_mode_for(self, target: str) -> str:
-        """precision_mode, or its default: that of CANN's TF Adapter on the ascend target, else no Casts at all."""
+        """precision_mode, or its default: that of CANN's TF Adapter on the ascend target, else no Casts at
+        all."""
         if self.precision_mode:
             return self.precision_mode
         if target != "ascend":
@@ -165,8 +187,12 @@ class _Reader:
         self.environ = environ
         self.problems: List[ConfigProblem] = []
         self.given: Dict[str, Dict[str, _Token]] = {row.field: {} for row in ROWS}  # field -> place -> token
-        self._read_variable(FLAGS, {row.key: row for row in FLAG_ROWS}, {row.key: row for row in DFX_ROWS}, DFX)
-        self._read_variable(DFX, {row.key: row for row in DFX_ROWS}, {row.key: row for row in FLAG_ROWS}, FLAGS)
+        self._read_variable(
+            FLAGS, {row.key: row for row in FLAG_ROWS}, {row.key: row for row in DFX_ROWS}, DFX
+        )
+        self._read_variable(
+            DFX, {row.key: row for row in DFX_ROWS}, {row.key: row for row in FLAG_ROWS}, FLAGS
+        )
         self._read_environment()
         self._read_parameters(parameter_map)
         self._read_api(api)
@@ -195,17 +221,35 @@ class _Reader:
                 continue
             if not has_value:
                 hint = "true" if row.kind.type_name == "bool" else "VALUE"
-                self._problem(name, "", "", "%s=%s" % (name, hint), BAD_VALUE,
-                              "%s: %s has no value and is ignored; write --%s=%s" % (variable, name, name, hint))
+                self._problem(
+                    name,
+                    "",
+                    "",
+                    "%s=%s" % (name, hint),
+                    BAD_VALUE,
+                    "%s: %s has no value and is ignored; write --%s=%s" % (variable, name, name, hint),
+                )
                 continue
             if name in others:
-                self._problem(name, raw, raw, None, PLACE,
-                              "%s: %s belongs in %s; it is used all the same" % (variable, name, home_of_others))
+                self._problem(
+                    name,
+                    raw,
+                    raw,
+                    None,
+                    PLACE,
+                    "%s: %s belongs in %s; it is used all the same" % (variable, name, home_of_others),
+                )
                 if self.given[row.field].get(row.place):
                     continue  # what stands in its own variable wins
             elif name in seen:
-                self._problem(name, raw, raw, None, CONFLICT,
-                              "%s: %s is given more than once; the last one is used" % (variable, name))
+                self._problem(
+                    name,
+                    raw,
+                    raw,
+                    None,
+                    CONFLICT,
+                    "%s: %s is given more than once; the last one is used" % (variable, name),
+                )
             seen.add(name)
             self.given[row.field][row.place] = _Token(row.place, variable, name, raw)
 
@@ -232,8 +276,14 @@ class _Reader:
                 row = known[name]
                 self.given[row.field][PARAMETERS] = _Token(PARAMETERS, PARAMETERS, name, raw)
             elif name in NPU_ONLY:
-                self._problem(name, as_text(raw), "", None, NO_EFFECT,
-                              "parameter_map: %s is an option of the NPU route and has no effect here" % name)
+                self._problem(
+                    name,
+                    as_text(raw),
+                    "",
+                    None,
+                    NO_EFFECT,
+                    "parameter_map: %s is an option of the NPU route and has no effect here" % name,
+                )
             else:
                 self._unknown(PARAMETERS, name, as_text(raw), nearest_of(name, list(known) + list(NPU_ONLY)))
 
@@ -267,24 +317,44 @@ class _Reader:
                 continue
             origin = token.where
             for text, nearest in remarks:
-                self._problem(token.name, as_text(token.raw), row.kind.show(value), nearest, BAD_VALUE, "%s: %s%s; used: %s"
-                              % (token.label, text, _meant(nearest), row.kind.show(value) or "none"))
+                self._problem(
+                    token.name,
+                    as_text(token.raw),
+                    row.kind.show(value),
+                    nearest,
+                    BAD_VALUE,
+                    "%s: %s%s; used: %s"
+                    % (token.label, text, _meant(nearest), row.kind.show(value) or "none"),
+                )
             self._effect(row, token, value)
             break
         for token, text, nearest in rejected:
             used = row.kind.show(value)
-            self._problem(token.name, as_text(token.raw), used, nearest, BAD_VALUE, "%s=%s: %s%s; used instead: %s (%s)"
-                          % (token.label, as_text(token.raw), text, _meant(nearest), used or "unset", origin))
+            self._problem(
+                token.name,
+                as_text(token.raw),
+                used,
+                nearest,
+                BAD_VALUE,
+                "%s=%s: %s%s; used instead: %s (%s)"
+                % (token.label, as_text(token.raw), text, _meant(nearest), used or "unset", origin),
+            )
         return value, origin
 
     def _effect(self, row: Row, token: _Token, value) -> None:
         if row.effect == NONE:
-            self._problem(token.name, as_text(token.raw), "", None, NO_EFFECT,
-                          "%s has no effect here" % token.label)
+            self._problem(
+                token.name, as_text(token.raw), "", None, NO_EFFECT, "%s has no effect here" % token.label
+            )
         elif (row.effect == LATER and value != row.default) or value in row.later:
-            self._problem(token.name, as_text(token.raw), row.kind.show(value), None, COMES_LATER,
-                          "%s=%s is read, but has no effect in this version yet"
-                          % (token.label, row.kind.show(value)))
+            self._problem(
+                token.name,
+                as_text(token.raw),
+                row.kind.show(value),
+                None,
+                COMES_LATER,
+                "%s=%s is read, but has no effect in this version yet" % (token.label, row.kind.show(value)),
+            )
 
     def _check_passes(self, values, origins) -> None:
         if not values["disable_pass"]:
@@ -292,12 +362,26 @@ class _Reader:
         name = BY_FIELD["disable_pass"].key
         shown = ",".join(values["disable_pass"])
         if not values["enable_pass"]:
-            self._problem(name, shown, shown, None, CONFLICT, "%s: %s is read only together with "
-                          "autofuse_enable_pass, which is not set" % (origins["disable_pass"], name))
+            self._problem(
+                name,
+                shown,
+                shown,
+                None,
+                CONFLICT,
+                "%s: %s is read only together with "
+                "autofuse_enable_pass, which is not set" % (origins["disable_pass"], name),
+            )
         for family in values["disable_pass"]:
             if family in values["enable_pass"]:
-                self._problem(name, shown, shown, None, CONFLICT, "%s: %s is both in autofuse_enable_pass and in %s; "
-                              "it is disabled" % (origins["disable_pass"], family, name))
+                self._problem(
+                    name,
+                    shown,
+                    shown,
+                    None,
+                    CONFLICT,
+                    "%s: %s is both in autofuse_enable_pass and in %s; "
+                    "it is disabled" % (origins["disable_pass"], family, name),
+                )
 
     def _skip_list(self, path: str) -> SkipList:
         if not path:
@@ -305,7 +389,9 @@ class _Reader:
         name = "skip_node_names_cfg"
 
         def remark(text, nearest):
-            self._problem(name, path, "", nearest, BAD_VALUE, "%s: %s: %s%s" % (name, path, text, _meant(nearest)))
+            self._problem(
+                name, path, "", nearest, BAD_VALUE, "%s: %s: %s%s" % (name, path, text, _meant(nearest))
+            )
 
         try:
             with open(path, encoding="utf-8") as stream:
@@ -317,17 +403,26 @@ class _Reader:
         return parse_skip_list(text, remark)
 
     def _unknown(self, where: str, name: str, raw: str, nearest: Optional[str]) -> None:
-        self._problem(name, raw, "", nearest, UNKNOWN,
-                      "%s: there is no setting %s, it is ignored%s" % (
-                          where, name or "without a name", _meant(nearest) or " (docs/flags.md lists them all)"))
+        self._problem(
+            name,
+            raw,
+            "",
+            nearest,
+            UNKNOWN,
+            "%s: there is no setting %s, it is ignored%s"
+            % (where, name or "without a name", _meant(nearest) or " (docs/flags.md lists them all)"),
+        )
 
     def _problem(self, name, given, used, nearest, kind, text) -> None:
         self.problems.append(ConfigProblem(name, given, used, nearest, text, kind))
 
 
 def split_flags(text: str) -> List[str]:
-    """The tokens of a flags variable: separated by ';', or by blanks before a '--'; quotes around them are dropped."""
-    parts = (part for piece in _unquote(text.strip()).split(";") for part in re.split(r"\s+(?=--)", piece.strip()))
+    """The tokens of a flags variable: separated by ';', or by blanks before a '--'; quotes around them are
+    dropped."""
+    parts = (
+        part for piece in _unquote(text.strip()).split(";") for part in re.split(r"\s+(?=--)", piece.strip())
+    )
     return [part for part in map(_unquote, parts) if part]
 
 

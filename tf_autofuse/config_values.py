@@ -1,7 +1,9 @@
-"""The kinds of values that a setting can have: how a text or a ConfigProto value is read, and what is allowed.
+"""The kinds of values that a setting can have: how a text or a ConfigProto value is read, and what is
+allowed.
 
-A kind's `parse(raw, remark)` returns the value or raises BadValue; `remark(text, nearest)` takes what is wrong with
-a part of the value when the rest of it is used. On exit the value has the kind's Python type, whatever came in.
+A kind's `parse(raw, remark)` returns the value or raises BadValue; `remark(text, nearest)` takes what is
+wrong with a part of the value when the rest of it is used. On exit the value has the kind's Python type,
+whatever came in.
 """
 import difflib
 import re
@@ -24,7 +26,8 @@ class BadValue(ValueError):
 
 
 def nearest_of(given: str, allowed: Iterable[str], cutoff: float = 0.6) -> Optional[str]:
-    """The allowed word most like `given`, by difflib's ratio on lower-case letters; None where none is like it."""
+    """The allowed word most like `given`, by difflib's ratio on lower-case letters; None where none is like
+    it."""
     lower = {}
     for word in allowed:
         lower.setdefault(word.lower(), word)
@@ -109,8 +112,11 @@ class Bytes(Kind):
         match = re.match(r"^(\d{1,15}(?:\.\d{1,6})?)\s*([kmgt]?)(?:i?b)?$", text.lower(), re.ASCII)
         if isinstance(raw, bool) or not match:
             raise BadValue("it is not a size such as 500M or 2G")
-        return int(float(match.group(1)) * _UNITS[match.group(2)]) if "." in match.group(1) else \
-            int(match.group(1)) * _UNITS[match.group(2)]
+        return (
+            int(float(match.group(1)) * _UNITS[match.group(2)])
+            if "." in match.group(1)
+            else int(match.group(1)) * _UNITS[match.group(2)]
+        )
 
     def show(self, value: int) -> str:
         for unit in "TGMK":

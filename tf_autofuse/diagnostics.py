@@ -1,8 +1,9 @@
 """What the plugin tells its user: one warning for each thing that went wrong, with its reason and its remedy.
 
-Why: a failure never breaks a session, so the warning is all that the user sees of it; repeated for every run it would
-be noise. Holds on exit of every function: the same thing is said once in a process, on one line, through the logger
-"tf_autofuse". In strict mode (AUTOFUSE_STRICT=1) a failure raises StrictError instead, every time.
+Why: a failure never breaks a session, so the warning is all that the user sees of it; repeated for every run
+it would be noise. Holds on exit of every function: the same thing is said once in a process, on one line,
+through the logger "tf_autofuse". In strict mode (AUTOFUSE_STRICT=1) a failure raises StrictError instead,
+every time.
 """
 import logging
 import os
@@ -35,14 +36,14 @@ def warn_once(key: str, reason: str, remedy: str) -> None:
 
 
 def warn_region(region: str, reason: str, remedy: str) -> None:
-    """Warns that a region stays as TensorFlow has it, once for this region and reason. Raises StrictError in strict
-    mode."""
+    """Warns that a region stays as TensorFlow has it, once for this region and reason. Raises StrictError in
+    strict mode."""
     warn_once("region %s: %s" % (region, reason), "%s was not fused: %s" % (region, reason), remedy)
 
 
 def report_problems(config: Config) -> None:
-    """Says, once in a process, what of the settings was not taken as written. Raises StrictError in strict mode for
-    unknown settings and bad values, and for nothing else."""
+    """Says, once in a process, what of the settings was not taken as written. Raises StrictError in strict
+    mode for unknown settings and bad values, and for nothing else."""
     errors = [problem for problem in config.problems if problem.is_error]
     if errors and config.strict:
         raise StrictError("\n".join(_line(problem.text, "") for problem in errors))
@@ -78,14 +79,22 @@ def _say_together(problems: Iterable[ConfigProblem]) -> None:
         fresh = [problem for problem in problems if _key(problem) not in _said]
         _said.update(_key(problem) for problem in fresh)
     if fresh:
-        _emit(logging.WARNING, _line("read, but without effect in this version yet: %s" % ", ".join(
-            "%s=%s" % (problem.name, problem.used) for problem in fresh), ""))
+        _emit(
+            logging.WARNING,
+            _line(
+                "read, but without effect in this version yet: %s"
+                % ", ".join("%s=%s" % (problem.name, problem.used) for problem in fresh),
+                "",
+            ),
+        )
 
 
 def _line(reason: str, remedy: str) -> str:
     """One line, whatever line breaks the parts have; both end with a full stop."""
     parts = [" ".join(part.split()).rstrip(".") + "." for part in (reason, remedy) if part.strip()]
-    return "tf_autofuse: " + " ".join(part[0].upper() + part[1:] if i else part for i, part in enumerate(parts))
+    return "tf_autofuse: " + " ".join(
+        part[0].upper() + part[1:] if i else part for i, part in enumerate(parts)
+    )
 
 
 def _say(key: str, line: str, level: int = logging.WARNING) -> None:

@@ -1,6 +1,7 @@
 """The documents that are made from the project's tables, so that they can't disagree with the code.
 
-`DOCUMENTS` names each with its file below docs/ and the function that gives its text; a test compares file and text.
+`DOCUMENTS` names each with its file below docs/ and the function that gives its text; a test compares file
+and text.
 """
 import importlib
 from pathlib import Path
@@ -16,16 +17,16 @@ class Document(NamedTuple):
         return getattr(importlib.import_module(self.module), self.function)()
 
 
-DOCUMENTS: Dict[str, Document] = {
-    "flags": Document("flags.md", "tf_autofuse.config_view", "flags_document"),
-}
+DOCUMENTS: Dict[str, Document] = {"flags": Document("flags.md", "tf_autofuse.config_view", "flags_document")}
 
 
 def docs_dir() -> Path:
     """docs/ of the checkout. Raises FileNotFoundError where the package is installed without one."""
     folder = Path(__file__).resolve().parent.parent / "docs"
     if not folder.is_dir():
-        raise FileNotFoundError("there is no docs folder beside the package: documents are written in a checkout only")
+        raise FileNotFoundError(
+            "there is no docs folder beside the package: documents are written in a checkout only"
+        )
     return folder
 
 

@@ -1,4 +1,5 @@
-"""Where the files lie that come with the package but are not Python: npu_kernels/, the sources kernels include."""
+"""Where the files lie that come with the package but are not Python: npu_kernels/, the sources kernels
+include."""
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -12,4 +13,6 @@ def npu_kernels_dir() -> Path:
     for folder in (_PACKAGE / "_npu_kernels", _PACKAGE.parent / "npu_kernels"):
         if (folder / "include").is_dir():
             return folder
-    raise FileNotFoundError("the folder npu_kernels is missing beside %s; install tf-autofuse again" % _PACKAGE)
+    raise FileNotFoundError(
+        "the folder npu_kernels is missing beside %s; install tf-autofuse again" % _PACKAGE
+    )

@@ -1,8 +1,8 @@
 """Runs a user's script as `python script.py` would, with the plugin loaded and the npu_bridge face behind it.
 
-Holds while the script runs: sys.argv, sys.path[0], `__main__` and `__file__` are as Python itself sets them, SystemExit
-keeps its code, and a traceback begins in the script. `__main__` stays the script's afterwards, so that what it left to
-run at exit finds its names.
+Holds while the script runs: sys.argv, sys.path[0], `__main__` and `__file__` are as Python itself sets them,
+SystemExit keeps its code, and a traceback begins in the script. `__main__` stays the script's afterwards, so
+that what it left to run at exit finds its names.
 """
 import builtins
 import os
@@ -18,11 +18,15 @@ class CannotRun(Exception):
 
 
 def run_script(path: str, arguments: Sequence[str]) -> None:
-    """Runs the script to its end. Raises CannotRun, or SystemExit with the script's code (1 after a traceback)."""
+    """Runs the script to its end. Raises CannotRun, or SystemExit with the script's code (1 after a
+    traceback)."""
     import tf_autofuse  # noqa: F401  the hook that loads the native part with TensorFlow
+
     if sys.version_info[:2] != (3, 7):
-        raise CannotRun("TensorFlow 1.15 needs Python 3.7, this is %d.%d; run the script with the Python 3.7 that "
-                        "TF-AutoFuse is installed for" % sys.version_info[:2])
+        raise CannotRun(
+            "TensorFlow 1.15 needs Python 3.7, this is %d.%d; run the script with the Python 3.7 that "
+            "TF-AutoFuse is installed for" % sys.version_info[:2]
+        )
     from tf_autofuse.frontend import npu_face
 
     if os.path.isdir(path):
@@ -35,7 +39,9 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
         with open(path, "rb") as stream:
             source = stream.read()
     except OSError as error:
-        raise CannotRun("%s can't be read (%s); give the path of a Python script" % (path, error.strerror or error))
+        raise CannotRun(
+            "%s can't be read (%s); give the path of a Python script" % (path, error.strerror or error)
+        )
     npu_face.install()
     sys.argv = [path] + list(arguments)
     sys.path[0] = os.path.dirname(os.path.abspath(path))

@@ -52,13 +52,20 @@ def parse_skip_list(text: str, remark: Callable[[str, Optional[str]], None]) -> 
             name = known.get(header.group(1).lower())
             current, lost = (sections[name], False) if name else (None, True)
             if name is None:
-                remark("line %d: the section [%s] is neither [%s] nor [%s]" % (number, header.group(1), BY_NAME, BY_TYPE),
-                       nearest_of(header.group(1), sections))
+                remark(
+                    "line %d: the section [%s] is neither [%s] nor [%s]"
+                    % (number, header.group(1), BY_NAME, BY_TYPE),
+                    nearest_of(header.group(1), sections),
+                )
         elif current is not None:
             for word in (part.strip() for part in line.split(",")):
                 if word and word not in current:
                     current.append(word)
         elif not lost:
             lost = True
-            remark("line %d stands before any section; [%s] or [%s] must come first" % (number, BY_NAME, BY_TYPE), None)
+            remark(
+                "line %d stands before any section; [%s] or [%s] must come first"
+                % (number, BY_NAME, BY_TYPE),
+                None,
+            )
     return SkipList(tuple(sections[BY_NAME]), tuple(sections[BY_TYPE]))

@@ -27,42 +27,62 @@ def python(program, tmp_path, fails="pass", **environ):
     """Runs the program with a tensorflow of its own, an empty module, so that it starts quickly."""
     fake = tmp_path / "fake" / "tensorflow"
     fake.mkdir(parents=True, exist_ok=True)
-    (fake / "__init__.py").write_text("import os\nvalue = 1\nif os.environ.get('BROKEN') == '1': raise ImportError('no')\n")
+    (fake / "__init__.py").write_text(
+        "import os\nvalue = 1\nif os.environ.get('BROKEN') == '1': raise ImportError('no')\n"
+    )
     (fake / "data.txt").write_text("data")
     done = subprocess.run(
-        [sys.executable, "-c", PLUGIN % fails + program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        universal_newlines=True, env=dict(os.environ, PYTHONPATH="%s:%s" % (fake.parent, ROOT), **environ))
+        [sys.executable, "-c", PLUGIN % fails + program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        env=dict(os.environ, PYTHONPATH="%s:%s" % (fake.parent, ROOT), **environ),
+    )
     return done.returncode, done.stdout.split(), done.stderr
 
 
 def test_import_is_free_of_tensorflow(tmp_path):
-    program = "import sys, tf_autofuse; print('tensorflow' in sys.modules, 'numpy' in sys.modules, " \
-              "'sympy' in sys.modules)"
+    program = (
+        "import sys, tf_autofuse; print('tensorflow' in sys.modules, 'numpy' in sys.modules, "
+        "'sympy' in sys.modules)"
+    )
     assert python(program, tmp_path) == (0, ["False", "False", "False"], "")
 
 
-@pytest.mark.parametrize("order", ["import tf_autofuse; import tensorflow", "import tensorflow; import tf_autofuse",
-                                   "import tf_autofuse; import tensorflow; import tf_autofuse; import tensorflow",
-                                   "import tf_autofuse; from tf_autofuse.frontend import activation; "
-                                   "activation.install(); activation.install(); import tensorflow"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        "import tf_autofuse; import tensorflow",
+        "import tensorflow; import tf_autofuse",
+        "import tf_autofuse; import tensorflow; import tf_autofuse; import tensorflow",
+        "import tf_autofuse; from tf_autofuse.frontend import activation; "
+        "activation.install(); activation.install(); import tensorflow",
+    ],
+)
 def test_either_order_activates_once_and_leaves_no_hook(tmp_path, order):
-    program = order + "; import sys, tensorflow; print(len(plugin.calls), tensorflow.value, " \
-        "sum('TensorFlow' in type(f).__name__ for f in sys.meta_path), type(tensorflow.__loader__).__name__, " \
+    program = (
+        order + "; import sys, tensorflow; print(len(plugin.calls), tensorflow.value, "
+        "sum('TensorFlow' in type(f).__name__ for f in sys.meta_path), type(tensorflow.__loader__).__name__, "
         "type(tensorflow.__spec__.loader).__name__)"
+    )
     assert python(program, tmp_path) == (0, ["1", "1", "0", "SourceFileLoader", "SourceFileLoader"], "")
 
 
 def test_looking_for_tensorflow_is_not_importing_it(tmp_path):
-    program = "import tf_autofuse, importlib.util as u, pkgutil\n" \
-        "print(u.find_spec('tensorflow').name, len(plugin.calls), u.find_spec('no_such_module'))\n" \
+    program = (
+        "import tf_autofuse, importlib.util as u, pkgutil\n"
+        "print(u.find_spec('tensorflow').name, len(plugin.calls), u.find_spec('no_such_module'))\n"
         "import tensorflow; print(len(plugin.calls), pkgutil.get_data('tensorflow', 'data.txt').decode())"
+    )
     assert python(program, tmp_path)[1] == ["tensorflow", "0", "None", "1", "data"]
 
 
 def test_a_failing_import_of_tensorflow_fails_as_ever_and_may_be_tried_again(tmp_path):
-    program = "import tf_autofuse, os\n" \
-        "try:\n    import tensorflow\nexcept ImportError as e:\n    print(e, len(plugin.calls))\n" \
+    program = (
+        "import tf_autofuse, os\n"
+        "try:\n    import tensorflow\nexcept ImportError as e:\n    print(e, len(plugin.calls))\n"
         "os.environ['BROKEN'] = '0'; import tensorflow; print(tensorflow.value, len(plugin.calls))"
+    )
     assert python(program, tmp_path, BROKEN="1") == (0, ["no", "0", "1", "1"], "")
 
 
@@ -74,12 +94,19 @@ def test_a_failure_is_one_warning_and_tensorflow_works(tmp_path):
 
 
 def test_strict_mode_makes_the_failure_an_error(tmp_path):
-    code, out, err = python("import tf_autofuse, tensorflow", tmp_path, fails="raise ImportError('undefined symbol')",
-                            AUTOFUSE_STRICT="1")
+    code, out, err = python(
+        "import tf_autofuse, tensorflow",
+        tmp_path,
+        fails="raise ImportError('undefined symbol')",
+        AUTOFUSE_STRICT="1",
+    )
     assert code == 1 and "StrictError" in err
 
 
 def test_without_tensorflow_its_absence_is_the_usual_error(tmp_path):
-    program = "import tf_autofuse, sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p and 'fake' not in p]" \
-              "\ntry:\n    import tensorflow\nexcept ModuleNotFoundError as e:\n    print(e)"
+    program = (
+        "import tf_autofuse, sys; "
+        "sys.path[:] = [p for p in sys.path if 'site-packages' not in p and 'fake' not in p]"
+        "\ntry:\n    import tensorflow\nexcept ModuleNotFoundError as e:\n    print(e)"
+    )
     assert python(program, tmp_path)[1] == ["No", "module", "named", "'tensorflow'"]

@@ -1,6 +1,7 @@
 """Running a user's script, and the npu_bridge that stands in for a missing one.
 
-The scripts run in processes of their own; all but the last few import no TensorFlow, so that they start quickly.
+The scripts run in processes of their own; all but the last few import no TensorFlow, so that they start
+quickly.
 """
 import json
 import os
@@ -16,7 +17,9 @@ EXAMPLE = ROOT / "examples" / "demo.py"
 
 @pytest.fixture
 def script(tmp_path):
-    """script(text, *arguments) -> (exit code, stdout, stderr) under `python -m tf_autofuse`; cwd is another folder."""
+    """script(text, *arguments) -> (exit code, stdout, stderr) under `python -m tf_autofuse`; cwd is another
+    folder."""
+
     def run(text, *arguments, command=(), name="the script.py", **environ):
         path = tmp_path / "scripts" / name
         path.parent.mkdir(exist_ok=True)
@@ -24,28 +27,51 @@ def script(tmp_path):
         elsewhere = tmp_path / "cwd"
         elsewhere.mkdir(exist_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", "tf_autofuse"] + list(command) + [str(path)] + list(arguments), cwd=str(elsewhere),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
-            env=dict(os.environ, PYTHONPATH=str(ROOT), AUTOFUSE_FLAGS="", **environ))
+            [sys.executable, "-m", "tf_autofuse"] + list(command) + [str(path)] + list(arguments),
+            cwd=str(elsewhere),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            env=dict(os.environ, PYTHONPATH=str(ROOT), AUTOFUSE_FLAGS="", **environ),
+        )
         return done.returncode, done.stdout, done.stderr
+
     run.folder = tmp_path / "scripts"
     return run
 
 
 @pytest.mark.parametrize("command", [(), ("run",)])
 def test_a_script_sees_what_python_would_show_it(script, command):
-    text = "import sys, json, __main__\nprint(json.dumps([sys.argv, sys.path[0], __name__, __file__, " \
-           "__main__.__file__, __spec__ is None, '__doc__' in globals()]))"
+    text = (
+        "import sys, json, __main__\nprint(json.dumps([sys.argv, sys.path[0], __name__, __file__, "
+        "__main__.__file__, __spec__ is None, '__doc__' in globals()]))"
+    )
     text = text.replace("__spec__ is None", "globals().get('__spec__') is None")
     code, out, err = script(text, "-h", "--flag", "x y", "--help", command=command)
     path = str(script.folder / "the script.py")
     assert (code, err) == (0, "")
-    assert json.loads(out) == [[path, "-h", "--flag", "x y", "--help"], str(script.folder), "__main__", path, path, True,
-                               True]
+    assert json.loads(out) == [
+        [path, "-h", "--flag", "x y", "--help"],
+        str(script.folder),
+        "__main__",
+        path,
+        path,
+        True,
+        True,
+    ]
 
 
-@pytest.mark.parametrize("ending,code", [("sys.exit(7)", 7), ("sys.exit()", 0), ("sys.exit('told')", 1), ("pass", 0),
-                                         ("os._exit(9)", 9), ("raise SystemExit(3)", 3)])
+@pytest.mark.parametrize(
+    "ending,code",
+    [
+        ("sys.exit(7)", 7),
+        ("sys.exit()", 0),
+        ("sys.exit('told')", 1),
+        ("pass", 0),
+        ("os._exit(9)", 9),
+        ("raise SystemExit(3)", 3),
+    ],
+)
 def test_exit_codes(script, ending, code):
     assert script("import os, sys\n" + ending)[0] == code
 
@@ -64,8 +90,10 @@ def test_a_syntax_error_names_the_line(script):
 
 def test_modules_beside_the_script_and_names_at_exit(script):
     script("value = 5", name="beside.py")
-    code, out, err = script("import atexit, beside, pickle\nclass C: pass\natexit.register(lambda: print(beside.value, "
-                            "type(pickle.loads(pickle.dumps(C()))).__name__))")
+    code, out, err = script(
+        "import atexit, beside, pickle\nclass C: pass\natexit.register(lambda: print(beside.value, "
+        "type(pickle.loads(pickle.dumps(C()))).__name__))"
+    )
     assert (code, out, err) == (0, "5 C\n", "")
 
 
@@ -73,8 +101,9 @@ def test_an_encoding_line_is_obeyed(script):
     path = script.folder
     path.mkdir(exist_ok=True)
     (path / "latin.py").write_bytes("# coding: latin-1\nprint(len('\u00e4'))\n".encode("latin-1"))
-    done = subprocess.run([sys.executable, "-m", "tf_autofuse", str(path / "latin.py")], cwd=str(ROOT),
-                          stdout=subprocess.PIPE)
+    done = subprocess.run(
+        [sys.executable, "-m", "tf_autofuse", str(path / "latin.py")], cwd=str(ROOT), stdout=subprocess.PIPE
+    )
     assert done.stdout == b"1\n"
 
 
@@ -83,8 +112,10 @@ def test_an_npu_bridge_beside_the_script_is_not_shadowed(script):
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "npu_init.py").write_text("mine = 'mine'")
-    code, out, err = script("from npu_bridge.npu_init import *\nprint(mine)\ntry:\n    import npu_bridge.other\n"
-                            "except ImportError as e:\n    print(e)")
+    code, out, err = script(
+        "from npu_bridge.npu_init import *\nprint(mine)\ntry:\n    import npu_bridge.other\n"
+        "except ImportError as e:\n    print(e)"
+    )
     assert (code, out) == (0, "mine\nNo module named 'npu_bridge.other'\n"), err
 
 
@@ -92,19 +123,26 @@ def test_an_installed_npu_bridge_is_not_shadowed(script, tmp_path):
     package = tmp_path / "site" / "npu_bridge"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("where = 'site'")
-    code, out, err = script("import sys; sys.path.append(%r)\nimport npu_bridge; print(npu_bridge.where)"
-                            % str(tmp_path / "site"))
+    code, out, err = script(
+        "import sys; sys.path.append(%r)\nimport npu_bridge; print(npu_bridge.where)" % str(tmp_path / "site")
+    )
     assert (code, out) == (0, "site\n"), err
 
 
 def test_without_the_command_there_is_no_face(script, tmp_path):
-    done = subprocess.run([sys.executable, "-c", "import tf_autofuse, npu_bridge"], stderr=subprocess.PIPE,
-                          env=dict(os.environ, PYTHONPATH=str(ROOT)), cwd=str(tmp_path), universal_newlines=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import tf_autofuse, npu_bridge"],
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        cwd=str(tmp_path),
+        universal_newlines=True,
+    )
     assert "No module named 'npu_bridge'" in done.stderr
 
 
 def test_modules_of_the_face_refuse_in_words(script):
-    code, out, err = script("""
+    code, out, err = script(
+        """
 import npu_bridge
 print('tensorflow' in __import__('sys').modules)
 from npu_bridge.estimator import npu_ops
@@ -124,14 +162,19 @@ tried(lambda: NPURunConfig())
 tried(lambda: type('X', (), {}) and exec('class Mine(NPURunConfig): pass', {'NPURunConfig': NPURunConfig}))
 tried(lambda: util.set_value('a', 1))
 tried(lambda: npu_estimator.NPUEstimator.train)
-""", TF_CPP_MIN_LOG_LEVEL="3")
+""",
+        TF_CPP_MIN_LOG_LEVEL="3",
+    )
     assert code == 0, err
     lines = out.splitlines()
     assert lines[0] == "False" and lines[1] == "False False"
     assert [line.split(" needs the real npu_bridge")[0] for line in lines[2:]] == [
-        "npu_bridge.estimator.npu_ops.dropout", "npu_bridge.estimator.npu.npu_config.NPURunConfig",
-        "npu_bridge.estimator.npu.npu_config.NPURunConfig", "npu_bridge.estimator.npu.util.set_value",
-        "npu_bridge.estimator.npu.npu_estimator.NPUEstimator"]
+        "npu_bridge.estimator.npu_ops.dropout",
+        "npu_bridge.estimator.npu.npu_config.NPURunConfig",
+        "npu_bridge.estimator.npu.npu_config.NPURunConfig",
+        "npu_bridge.estimator.npu.util.set_value",
+        "npu_bridge.estimator.npu.npu_estimator.NPUEstimator",
+    ]
 
 
 def test_what_npu_init_gives_works():
@@ -139,6 +182,7 @@ def test_what_npu_init_gives_works():
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
     from tf_autofuse.frontend import npu_init
+
     names = {}
     for name in npu_init.__all__:
         names[name] = getattr(npu_init, name)
@@ -149,7 +193,9 @@ def test_what_npu_init_gives_works():
     assert config.allow_soft_placement and not config.log_device_placement
     assert config.graph_options.rewrite_options.remapping == RewriterConfig.OFF
     assert config.graph_options.optimizer_options.global_jit_level == config_pb2.OptimizerOptions.OFF
-    assert [entry.name for entry in config.graph_options.rewrite_options.custom_optimizers] == ["NpuOptimizer"]
+    assert [entry.name for entry in config.graph_options.rewrite_options.custom_optimizers] == [
+        "NpuOptimizer"
+    ]
     assert not names["npu_config_proto"]().graph_options.rewrite_options.custom_optimizers
     run_config = names["npu_run_config_init"](names["tf"].estimator.RunConfig(save_checkpoints_steps=7))
     assert run_config.save_checkpoints_steps == 7
@@ -171,8 +217,12 @@ def test_the_public_example_runs_unmodified(script):
 
 
 def test_the_doctor_finds_tensorflow():
-    done = subprocess.run([sys.executable, "-m", "tf_autofuse", "doctor", "--json"], cwd=str(ROOT),
-                          stdout=subprocess.PIPE, universal_newlines=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tf_autofuse", "doctor", "--json"],
+        cwd=str(ROOT),
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+    )
     found = {finding["name"]: finding for finding in json.loads(done.stdout)}
     assert found["TensorFlow"]["status"] == "ok" and found["TensorFlow"]["text"].startswith("1.15")
     assert found["Python"]["status"] == "ok" and found["npu_bridge"]["status"] == "ok"

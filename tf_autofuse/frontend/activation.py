@@ -1,9 +1,9 @@
 """Loads the native part when TensorFlow is there, and not before.
 
-Why: `import tf_autofuse` must be cheap and must not import TensorFlow, yet a script that imports both, in any order,
-must have the graph passes registered before its first session runs. On exit of `install()` either the native part is
-loaded, or a finder waits for the import of tensorflow, loads the native part right after it and is gone.
-A failure is one warning; TensorFlow works on without the plugin.
+Why: `import tf_autofuse` must be cheap and must not import TensorFlow, yet a script that imports both, in any
+order, must have the graph passes registered before its first session runs. On exit of `install()` either the
+native part is loaded, or a finder waits for the import of tensorflow, loads the native part right after it
+and is gone. A failure is one warning; TensorFlow works on without the plugin.
 """
 import importlib.util
 import sys
@@ -30,18 +30,22 @@ def _is_being_imported(module) -> bool:
 def _activate() -> None:
     try:
         from tf_autofuse.frontend import plugin
+
         plugin.activate()
     except diagnostics.StrictError:
         raise
     except Exception as error:
         diagnostics.warn_once(
-            "activation", "the native part could not be loaded, nothing will be fused (%s: %s)"
+            "activation",
+            "the native part could not be loaded, nothing will be fused (%s: %s)"
             % (type(error).__name__, error),
-            "run `python -m tf_autofuse doctor`; in a checkout, `make setup` builds the native part")
+            "run `python -m tf_autofuse doctor`; in a checkout, `make setup` builds the native part",
+        )
 
 
 class _TensorFlowFinder:
-    """A meta-path finder that finds nothing by itself: it lets the others find tensorflow and wraps the loader."""
+    """A meta-path finder that finds nothing by itself: it lets the others find tensorflow and wraps the
+    loader."""
 
     def __init__(self):
         self._searching = threading.local()
@@ -63,7 +67,8 @@ class _TensorFlowFinder:
 
 
 class _ActivatingLoader:
-    """Runs the real loader, then activates the plugin. Leaves no trace: the module gets its real loader back."""
+    """Runs the real loader, then activates the plugin. Leaves no trace: the module gets its real loader
+    back."""
 
     def __init__(self, loader, finder):
         self._loader = loader

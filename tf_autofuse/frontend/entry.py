@@ -1,7 +1,7 @@
 """The custom_optimizers entry that switches the plugin on for a session.
 
-On exit of `configure` the ConfigProto has one entry AutofuseOptimizer whose parameter_map holds values that are known
-to be good; entries of others are as they were.
+On exit of `configure` the ConfigProto has one entry AutofuseOptimizer whose parameter_map holds values that
+are known to be good; entries of others are as they were.
 """
 from typing import Any, Mapping
 
@@ -17,7 +17,9 @@ def configure(config_proto, params: Mapping[str, Any]):
     try:
         entries = config_proto.graph_options.rewrite_options.custom_optimizers
     except AttributeError:
-        raise TypeError("configure() takes a tf.ConfigProto, not a %s" % type(config_proto).__name__) from None
+        raise TypeError(
+            "configure() takes a tf.ConfigProto, not a %s" % type(config_proto).__name__
+        ) from None
     for name, value in params.items():
         _check(name, value)
     activation.install()
@@ -46,8 +48,10 @@ def _check(name: str, value: Any) -> None:
         return
     if name not in rows:
         nearest = nearest_of(name, list(rows) + list(NPU_ONLY))
-        raise ValueError("there is no setting %s in the parameter_map%s; docs/flags.md lists them all" % (
-            name, " (did you mean %s?)" % nearest if nearest else ""))
+        raise ValueError(
+            "there is no setting %s in the parameter_map%s; docs/flags.md lists them all"
+            % (name, " (did you mean %s?)" % nearest if nearest else "")
+        )
 
     def refuse(text, nearest):
         raise BadValue(text, nearest)
@@ -55,5 +59,6 @@ def _check(name: str, value: Any) -> None:
     try:
         rows[name].kind.parse(value, refuse)
     except BadValue as bad:
-        raise ValueError("%s=%s: %s%s" % (name, value, bad, " (did you mean %s?)" % bad.nearest if bad.nearest else "")
-                         ) from None
+        raise ValueError(
+            "%s=%s: %s%s" % (name, value, bad, " (did you mean %s?)" % bad.nearest if bad.nearest else "")
+        ) from None

@@ -1,9 +1,9 @@
 """What a script gets from `from npu_bridge.npu_init import *` where no npu_bridge is installed.
 
-Why: a script that was written for the NPU should run unchanged on a machine without one. Present and working are the
-names of TensorFlow that such scripts use without importing them, the functions that prepare a session's config, and the
-rank functions of a single process. Whatever trains, communicates or runs on a device is a `Refusal`: it may be imported,
-and says what it is and what to do when it is used.
+Why: a script that was written for the NPU should run unchanged on a machine without one. Present and working
+are the names of TensorFlow that such scripts use without importing them, the functions that prepare a
+session's config, and the rank functions of a single process. Whatever trains, communicates or runs on a
+device is a `Refusal`: it may be imported, and says what it is and what to do when it is used.
 """
 import atexit
 import os
@@ -22,16 +22,19 @@ class NpuBridgeMissing(ImportError):
 
 
 class Refusal:
-    """Stands for a class, function or module of the real npu_bridge. Any use of it raises NpuBridgeMissing."""
+    """Stands for a class, function or module of the real npu_bridge. Any use of it raises
+    NpuBridgeMissing."""
 
     def __init__(self, name: str):
         self.__dict__["_name"] = name
 
     def _refuse(self):
         raise NpuBridgeMissing(
-            "%s needs the real npu_bridge, which is not installed here; TF-AutoFuse stands in only for session "
-            "configuration. Install CANN's TF Adapter on a machine with an NPU, or leave this part of the script out"
-            % self.__dict__["_name"])
+            "%s needs the real npu_bridge, which is not installed here; TF-AutoFuse stands in only for "
+            "session configuration. Install CANN's TF Adapter on a machine with an NPU, or leave this "
+            "part of the script out"
+            % self.__dict__["_name"]
+        )
 
     def __call__(self, *args, **kwargs):
         self._refuse()
@@ -59,12 +62,36 @@ class Refusal:
 
 
 REFUSED = (
-    "DumpConfig", "DynamicInputConfig", "ExponentialUpdateLossScaleManager", "FixedLossScaleManager",
-    "KerasDistributeOptimizer", "NPUBroadcastGlobalVariablesHook", "NPUCheckpointSaverHook", "NPUDistributedOptimizer",
-    "NPUEstimator", "NPUEstimatorSpec", "NPULossScaleOptimizer", "NPUOptimizer", "NPUOutputTensorHook", "NPURunConfig",
-    "ProfilingConfig", "create_group", "destroy_group", "get_group_rank_from_world_rank",
-    "get_world_rank_from_group_rank", "hccl_ops", "init_resource", "keras_to_npu", "npu_ops", "npu_rnn", "npu_scope",
-    "npu_strategy", "npu_unary_ops", "set_split_strategy_by_idx", "set_split_strategy_by_size", "shutdown_resource",
+    "DumpConfig",
+    "DynamicInputConfig",
+    "ExponentialUpdateLossScaleManager",
+    "FixedLossScaleManager",
+    "KerasDistributeOptimizer",
+    "NPUBroadcastGlobalVariablesHook",
+    "NPUCheckpointSaverHook",
+    "NPUDistributedOptimizer",
+    "NPUEstimator",
+    "NPUEstimatorSpec",
+    "NPULossScaleOptimizer",
+    "NPUOptimizer",
+    "NPUOutputTensorHook",
+    "NPURunConfig",
+    "ProfilingConfig",
+    "create_group",
+    "destroy_group",
+    "get_group_rank_from_world_rank",
+    "get_world_rank_from_group_rank",
+    "hccl_ops",
+    "init_resource",
+    "keras_to_npu",
+    "npu_ops",
+    "npu_rnn",
+    "npu_scope",
+    "npu_strategy",
+    "npu_unary_ops",
+    "set_split_strategy_by_idx",
+    "set_split_strategy_by_size",
+    "shutdown_resource",
     "util",
 )
 
@@ -96,7 +123,9 @@ def npu_run_config_init(run_config=None):
 
 def npu_graph_options(graph_options=None):
     """The tf.GraphOptions (new ones for None) with XLA's auto-jit off."""
-    options = graph_options if isinstance(graph_options, config_pb2.GraphOptions) else config_pb2.GraphOptions()
+    options = (
+        graph_options if isinstance(graph_options, config_pb2.GraphOptions) else config_pb2.GraphOptions()
+    )
     npu_optimizer_options(options.optimizer_options)
     return options
 
@@ -110,7 +139,8 @@ def npu_optimizer_options(optimizer_options=None):
 
 
 def npu_hooks_append(hooks_list=None):
-    """The hooks as they are: the hook that the real one adds broadcasts variables to other processes; here is one."""
+    """The hooks as they are: the hook that the real one adds broadcasts variables to other processes; here is
+    one."""
     return hooks_list if isinstance(hooks_list, list) else []
 
 
@@ -132,16 +162,42 @@ def npu_close():
 def _constant(name, value):
     def rank_function(*group):
         return value
+
     rank_function.__name__ = name
     rank_function.__doc__ = "%d: this process is the only one." % value
     return rank_function
 
 
-_RANKS = {"get_rank_id": 0, "get_local_rank_id": 0, "get_rank_size": 1, "get_local_rank_size": 1,
-          "get_npu_rank_id": 0, "get_npu_local_rank_id": 0, "get_npu_rank_size": 1}
+_RANKS = {
+    "get_rank_id": 0,
+    "get_local_rank_id": 0,
+    "get_rank_size": 1,
+    "get_local_rank_size": 1,
+    "get_npu_rank_id": 0,
+    "get_npu_local_rank_id": 0,
+    "get_npu_rank_size": 1,
+}
 globals().update({name: _constant(name, value) for name, value in _RANKS.items()})
 
 __all__ = sorted(
-    ["RewriterConfig", "atexit", "close_session", "config_pb2", "npu_close", "npu_config_proto", "npu_graph_options",
-     "npu_hooks_append", "npu_optimizer_options", "npu_run_config_init", "npu_session_config_init", "os",
-     "rewriter_config_pb2", "session", "set_keras_session_npu_config", "tf"] + list(_RANKS) + list(REFUSED))
+    [
+        "RewriterConfig",
+        "atexit",
+        "close_session",
+        "config_pb2",
+        "npu_close",
+        "npu_config_proto",
+        "npu_graph_options",
+        "npu_hooks_append",
+        "npu_optimizer_options",
+        "npu_run_config_init",
+        "npu_session_config_init",
+        "os",
+        "rewriter_config_pb2",
+        "session",
+        "set_keras_session_npu_config",
+        "tf",
+    ]
+    + list(_RANKS)
+    + list(REFUSED)
+)
