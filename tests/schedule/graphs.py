@@ -119,9 +119,37 @@ def rank_zero() -> Sample:
     return Sample(b.graph(), ((),), (FLOAT32,), 1)
 
 
+def three_axes() -> Sample:
+    """[s0, s1, s2] with operands [s1, 1], [s0, 1, s2] and [1]: broadcasts along every axis, in the middle too."""
+    s = [symbol("s%d" % i) for i in range(3)]
+    b = HintBuilder("three_axes", axes=[("z%d" % i, s[i]) for i in range(3)],
+                    sizes=tuple(SizeVar("s%d" % i, InputDim(0, i)) for i in range(3)))
+    x = b.load(b.data(0, FLOAT32), dims=(1, 1, 1))
+    middle = b.load(b.data(1, FLOAT32), dims=(0, 1, 0))
+    around = b.load(b.data(2, FLOAT32), dims=(1, 0, 1))
+    one = b.load(b.data(3, FLOAT32), dims=(0, 0, 0))
+    column = b.op("Mul", b.op("Abs", middle), b.scalar(2.0, FLOAT32))
+    left = b.op("Add", x, b.broadcast_to(column, (1, 1, 1)))
+    right = b.op("Maximum", b.broadcast_to(around, (1, 1, 1)), b.broadcast_to(one, (1, 1, 1)))
+    b.store(b.op("Sub", left, right), 0)
+    return Sample(b.graph(), (tuple(s), (s[1],), (s[0], s[2]), ()), (FLOAT32,) * 4, 1, ("s0", "s1", "s2"))
+
+
+def mixed_types() -> Sample:
+    """int16 and int32 loads, casts and a bool output on [s0, s1]."""
+    s0, s1 = symbol("s0"), symbol("s1")
+    b = HintBuilder("mixed_types", axes=[("z0", s0), ("z1", s1)],
+                    sizes=(SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(0, 1))))
+    x = b.op("Cast", b.load(b.data(0, INT32), dims=(1, 1)), dtype=FLOAT32)
+    y = b.op("Cast", b.load(b.data(1, INT16), dims=(0, 1)), dtype=FLOAT32)
+    b.store(b.compare("Gt", x, b.broadcast_to(y, (1, 1))), 0)
+    return Sample(b.graph(), ((s0, s1), (s1,)), (INT32, INT16), 1, ("s0", "s1"))
+
+
 SAMPLES: Dict[str, Callable[[], Sample]] = {
     "public_example": public_example, "rows_and_columns": rows_and_columns, "run_time_broadcast": run_time_broadcast,
-    "fill": fill, "copies": copies, "nine_loads": lambda: many_loads(9), "rank_zero": rank_zero,
+    "fill": fill, "copies": copies, "nine_loads": lambda: many_loads(9), "rank_zero": rank_zero, "three_axes": three_axes,
+    "mixed_types": mixed_types,
     "aligned_rows": lambda: rows_and_columns(8), "wide_rows": lambda: rows_and_columns(37)}
 
 _UNARY = {FLOAT32: ("Abs", "Neg", "Relu"), INT32: ("Neg", "Relu"), INT16: ("Neg",)}

@@ -50,7 +50,7 @@ def test_samples(name):
     assert ran > 0
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_graphs(data):
     sample = data.draw(samples())
