@@ -24,12 +24,12 @@ from tf_autofuse.schedule.order import execution_order
 from tf_autofuse.schedule.split import axis_groups, cut_positions, split_at
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, evaluate, is_static, known_equal, substitute, symbol
+from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol
 
 #: Instructions that use the fixed scratch area at the end of UB (machine.SELECT_SCRATCH).
 _SCRATCH_APIS = re.compile(r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
 #: Scratch bytes of the device helpers that schedules call for themselves, whatever the element count.
-_BROADCAST_TMP_BYTES = {"fill": 0, "rows": 0, "columns": 8192, "blocks": 0}
+_FILL_TMP_BYTES = 2048
 _REMOVE_PAD_TMP_BYTES = 8192
 
 
@@ -140,7 +140,9 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
     if node.type == "Broadcast":
         source = tiles.nodes[node.inputs[0]]
         plan = _broadcast_plan(tiles, node, source)
-        _need(tmp, _BROADCAST_TMP_BYTES[plan.kind])
+        if source.type != "Scalar":
+            whole = {tiles.split.tile_actual: symbol(tiles.split.tile_symbol)}
+            _need(tmp, substitute(broadcast_tmp_bytes(plan, node.dtype.bytes), whole))
         return plan
     if node.type == "RemovePad":
         _need(tmp, _REMOVE_PAD_TMP_BYTES)
@@ -156,6 +158,31 @@ def _broadcast_plan(tiles: TileGraph, node: TileNode, source: TileNode) -> Broad
     if not source.pattern:
         return BroadcastPlan("fill", (), 1, tiles.tile.count(layout, node.hoisted), 1, 1)
     return broadcast(tiles.tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
+
+
+def broadcast_tmp_bytes(plan: BroadcastPlan, item_bytes: int) -> Size:
+    """Scratch of the helpers that make a Broadcast from a tensor; for columns an upper bound of BroadcastCols' own
+    formula (npu_kernels/include/autofuse/broadcast.h): 8-bit rows pass through half, at least 16 at once."""
+    if plan.kind == "fill":
+        return _FILL_TMP_BYTES
+    if plan.kind != "columns":
+        return 0
+    if item_bytes == 1:
+        return 2048 + 8192 + 32 * align_up(plan.extent, 32) + 2 * align_up(plan.rows, 16)
+    return 8 * align_up(plan.extent, 4) if item_bytes == 8 else 2048
+
+
+def _broadcast_tmp_bytes(plan: BroadcastPlan, item_bytes: int, whole) -> Size:
+    """Scratch of the device helper: npu_kernels/include/autofuse/broadcast.h (BroadcastColsTmpBytes, from above). Only
+    columns need any: their elements are spread to 32 B each (64 rows at a time), 8-bit ones as half, 64-bit ones by
+    gather offsets."""
+    if plan.kind != "columns":
+        return 0
+    if item_bytes == 8:
+        return 8 * plan.extent
+    if item_bytes == 1:
+        return align_up(2048 + 8192 + 32 * plan.extent + 2 * (substitute(plan.rows, whole) + 16), 32)
+    return 2048
 
 
 def _need(tmp: List[Size], bytes_: Size) -> None:
