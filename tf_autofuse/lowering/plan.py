@@ -205,9 +205,10 @@ class _Planner:
         return Region(fused, nodes, tuple(inputs), tuple(tensor for tensor, _, _ in given), nest.device)
 
     def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
-        """Whether a constant that only the region reads goes with it, into the fallback function."""
+        """Whether a constant that only the region reads goes with it, into the fallback function: one whose value the
+        kernel has in its text, or never needs."""
         view = self.view
-        return (view.ops[node] == "Const" and all(c in members for c in view.consumers[node])
+        return (view.ops[node] == "Const" and (node, 0) not in nest.loads and all(c in members for c in view.consumers[node])
                 and not view.control_outputs[node] and not view.control_inputs[node]
                 and view.devices[node] == nest.device and view.frames[node] == nest.frame)
 
