@@ -48,12 +48,15 @@ def _render_one(record: GraphRecord, console: Console) -> None:
 
 def _render_refusals(plan, console: Console) -> None:
     by_reason = collections.OrderedDict()
-    for refusal in plan.refusals():
-        by_reason.setdefault((refusal.code, refusal.reason), []).append(refusal.node)
+    for decision in plan.decisions:
+        if decision.region < 0:
+            by_reason.setdefault((decision.code, decision.reason), []).append("%s (%s)" % (decision.name, decision.op))
+    for refusal in plan.refusals:
+        by_reason.setdefault((refusal.code, refusal.reason), []).append("%s with %s" % (refusal.a, refusal.b))
     if not by_reason:
         return
     table = Table("nodes", "code", "why not fused", "for example")
     for (code, reason), nodes in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         shown = ", ".join(nodes[:_EXAMPLES]) + (", ..." if len(nodes) > _EXAMPLES else "")
-        table.add_row(str(len(nodes)), str(code), reason, shown)
+        table.add_row(str(len(nodes)), code, reason, shown)
     console.print(table)
