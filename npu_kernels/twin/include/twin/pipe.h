@@ -114,8 +114,19 @@ class TBuf {
 
 class TPipe {
  public:
-  explicit TPipe(TWIN_AT) { twin::PipeOpen(TWIN_HERE); }
-  ~TPipe() { twin::PipeClose(); }
+  explicit TPipe(TWIN_AT) {
+    twin::PipeOpen(TWIN_HERE);
+    Current() = this;
+  }
+  ~TPipe() {
+    Current() = nullptr;
+    twin::PipeClose();
+  }
+  // The kernel's one pipe: a block runs on one thread.
+  static TPipe*& Current() {
+    static thread_local TPipe* pipe = nullptr;
+    return pipe;
+  }
   TPipe(const TPipe&) = delete;
   TPipe& operator=(const TPipe&) = delete;
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -145,6 +156,8 @@ class TPipe {
   }
   void Reset(TWIN_AT) { twin::PipeReset(TWIN_HERE); }
 };
+
+inline TPipe* GetTPipePtr() { return TPipe::Current(); }
 
 template <HardEvent event>
 inline void SetFlag(int32_t id, TWIN_AT) {
