@@ -1,0 +1,1 @@
+"""Tests of the host twin and of the device helpers."""
