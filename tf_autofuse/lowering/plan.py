@@ -114,14 +114,15 @@ class _Planner:
         return Plan(tuple(regions), self.decisions(regions), refusals)
 
     def contracted(self, nests: Sequence[Nest]) -> AcyclicGraph:
-        """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key; all its
-        members come before that, and only its root is read from outside, so ids are a topological order."""
+        """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key, its root's id; all
+        its members come before that, and only its root is read from outside, so ids are a topological order."""
         view = self.view
         owners: Dict[int, List[int]] = {}
         for nest in nests:
             for member in nest.members:
                 owners.setdefault(member, []).append(nest.key)
-        order = [node for node in range(len(view)) if owners.get(node, [node])[-1] == node]
+        roots = {nest.key for nest in nests}
+        order = [node for node in range(len(view)) if node in roots or node not in owners]
 
         def edges():
             for node in range(len(view)):
@@ -129,11 +130,10 @@ class _Planner:
                 sources = {source for source, _ in view.inputs[node]}
                 sources.update(view.control_inputs[node])
                 for source in sources:
-                    if view.is_back_edge(source, node):
-                        continue
-                    for u in owners.get(source, (source,)):
-                        for v in mine:
-                            yield u, v
+                    # What is inlined only is read by members of its own nests alone.
+                    if (source in roots or source not in owners) and not view.is_back_edge(source, node):
+                        for vertex in mine:
+                            yield source, vertex
 
         return AcyclicGraph(order, edges())
 
