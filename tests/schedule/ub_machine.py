@@ -124,7 +124,9 @@ class UbMachine:
         elif node.type == "Broadcast":
             self._broadcast(node, plan, size)
         elif node.type == "RemovePad":
-            source, rows, row, padded = self._tensor(node.inputs[0]), size(plan.rows), size(plan.row), size(plan.padded)
+            source = self._tensor(node.inputs[0])
+            rows, row, padded = size(plan.rows), size(plan.row), size(plan.padded)
+            assert padded * node.y.dtype.bytes == -(-row * node.y.dtype.bytes // 32) * 32
             values = np.concatenate([source[r * padded:r * padded + row] for r in range(rows)] or [source[:0]])
             self._birth(node)[:values.size] = values
         else:

@@ -20,7 +20,7 @@ class ScheduleError(AssertionError):
 def check(impl: ImplGraph, machine: Machine) -> ImplGraph:
     """The ImplGraph itself. Raises ScheduleError."""
     _check_order(impl)
-    _check_plans(impl)
+    _check_plans(impl, machine)
     _check_memory(impl, machine)
     return impl
 
@@ -55,7 +55,7 @@ def _check_order(impl: ImplGraph) -> None:
         in_loop = in_loop or not hoisted
 
 
-def _check_plans(impl: ImplGraph) -> None:
+def _check_plans(impl: ImplGraph, machine: Machine) -> None:
     kinds = {"Load": TransferPlan, "Store": TransferPlan, "Broadcast": BroadcastPlan, "RemovePad": PadPlan}
     for n in impl.graph.nodes:
         if n.type in ("Data", "Scalar", "Output"):
@@ -64,12 +64,11 @@ def _check_plans(impl: ImplGraph) -> None:
         if not isinstance(plan, kinds.get(n.type, ElementPlan)):
             _fail(impl, n.name, "has a %s" % type(plan).__name__)
         if isinstance(plan, TransferPlan):
-            _check_transfer(impl, n, plan)
+            _check_transfer(impl, n, plan, machine)
         if isinstance(plan, BroadcastPlan):
-            for size in (plan.inner if plan.kind in ("rows", "blocks") else 0,
-                         plan.extent if plan.kind == "columns" else 0):
-                if is_static(size) and size % impl.row_align:
-                    _fail(impl, n.name, "rows of %s elements are no whole 32 B blocks" % size)
+            row = {"rows": plan.inner, "blocks": plan.inner, "columns": plan.extent}.get(plan.kind, 0)
+            if is_static(row) and row * n.y.dtype.bytes % machine.ub_block:
+                _fail(impl, n.name, "rows of %s elements are no whole 32 B blocks" % row)
             if plan.kind in ("fill", "rows") and plan.outer:
                 _fail(impl, n.name, "a %s broadcast with outer loops" % plan.kind)
         if isinstance(plan, ElementPlan) and n.type != "Copy":
@@ -79,7 +78,7 @@ def _check_plans(impl: ImplGraph) -> None:
                 _fail(impl, n.name, "its tensors differ in layout")
 
 
-def _check_transfer(impl: ImplGraph, node, plan: TransferPlan) -> None:
+def _check_transfer(impl: ImplGraph, node, plan: TransferPlan, machine: Machine) -> None:
     if not 1 <= len(plan.dims) <= 4:
         _fail(impl, node.name, "a copy of %d dims" % len(plan.dims))
     wanted = {"dense": 1, "rows": 2}.get(plan.kind, len(plan.dims))
@@ -90,7 +89,7 @@ def _check_transfer(impl: ImplGraph, node, plan: TransferPlan) -> None:
         if not (known_equal(inner.gm_stride, 1) and known_equal(inner.ub_stride, 1)):
             _fail(impl, node.name, "a %s copy whose inner strides are not 1" % plan.kind)
     for d in plan.dims[:-1]:
-        if is_static(d.ub_stride) and d.ub_stride % impl.row_align:
+        if is_static(d.ub_stride) and d.ub_stride * node.y.dtype.bytes % machine.ub_block:
             _fail(impl, node.name, "UB rows %s elements apart are not at 32 B" % d.ub_stride)
 
 

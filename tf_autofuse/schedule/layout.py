@@ -48,11 +48,12 @@ class Tile:
         self.actual = actual
         self.row_align = row_align
 
-    def layout(self, pattern: Pattern, padded: bool) -> Layout:
+    def layout(self, pattern: Pattern, padded: bool, row_align: int = 0) -> Layout:
+        """row_align: of this tensor's padded rows, where it differs from that of all."""
         sizes = tuple(self.sizes[a] for a in pattern)
         if not sizes:
             return Layout(pattern, (), (), 1)
-        row = align_up(sizes[-1], self.row_align) if padded and len(sizes) > 1 else sizes[-1]
+        row = align_up(sizes[-1], row_align or self.row_align) if padded and len(sizes) > 1 else sizes[-1]
         strides: List[Size] = [1]
         step = row
         for size in reversed(sizes[:-1]):

@@ -30,7 +30,7 @@ from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known
 _SCRATCH_APIS = re.compile(r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
 #: Scratch bytes of the device helpers that schedules call for themselves, whatever the element count.
 _FILL_TMP_BYTES = 2048
-_REMOVE_PAD_TMP_BYTES = 8192
+_REMOVE_PAD_TMP_BYTES = 256  # the call names the scratch buffer; 16 and 32-bit data leave it alone
 
 
 def schedule(graph: AscGraph, machine: Machine, table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
@@ -170,19 +170,6 @@ def broadcast_tmp_bytes(plan: BroadcastPlan, item_bytes: int) -> Size:
     if item_bytes == 1:
         return 2048 + 8192 + 32 * align_up(plan.extent, 32) + 2 * align_up(plan.rows, 16)
     return 8 * align_up(plan.extent, 4) if item_bytes == 8 else 2048
-
-
-def _broadcast_tmp_bytes(plan: BroadcastPlan, item_bytes: int, whole) -> Size:
-    """Scratch of the device helper: npu_kernels/include/autofuse/broadcast.h (BroadcastColsTmpBytes, from above). Only
-    columns need any: their elements are spread to 32 B each (64 rows at a time), 8-bit ones as half, 64-bit ones by
-    gather offsets."""
-    if plan.kind != "columns":
-        return 0
-    if item_bytes == 8:
-        return 8 * plan.extent
-    if item_bytes == 1:
-        return align_up(2048 + 8192 + 32 * plan.extent + 2 * (substitute(plan.rows, whole) + 16), 32)
-    return 2048
 
 
 def _need(tmp: List[Size], bytes_: Size) -> None:

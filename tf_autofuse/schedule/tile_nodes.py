@@ -70,7 +70,16 @@ class TileGraph:
         self._choose_padding()
 
     def layout(self, node: TileNode) -> Layout:
-        return self.tile.layout(node.pattern, node.padded)
+        return self.tile.layout(node.pattern, node.padded, self._row_align(node))
+
+    def _row_align(self, node: TileNode) -> int:
+        """Elements that the rows of a padded tensor are a multiple of. What goes straight into RemovePad meets no tensor
+        of another type: its rows are padded for its own only, unless rows of its source are copied as they are."""
+        if self.template == "unaligned" and self._is_row_broadcast(node) and self._is_full(node.pattern):
+            source = self.nodes[node.inputs[0]].pattern
+            if not (len(source) > 1 and source[-1] == node.pattern[-1]):
+                return 32 // node.dtype.bytes
+        return self.tile.row_align
 
     def readers(self) -> Dict[str, List[TileNode]]:
         result: Dict[str, List[TileNode]] = {name: [] for name in self.nodes}
@@ -188,7 +197,7 @@ class TileGraph:
                 node = TileNode(name, "Broadcast", [source], n.y.dtype, pattern, n, n.origin, (("axes", step),))
                 node.hoisted = self.nodes[source].hoisted
                 self._broadcasts[key] = self._put(node)
-                if self.template == "unaligned" and self._is_full(pattern) and have:
+                if self._is_full(pattern) and have and self._needs_remove_pad(n.y.dtype):
                     padless = TileNode(self._fresh("removepad"), "RemovePad", [name], n.y.dtype, pattern, None, n.origin)
                     padless.hoisted = node.hoisted
                     self._broadcasts[key] = self._put(padless)
@@ -208,6 +217,10 @@ class TileGraph:
 
     def _is_full(self, pattern: Pattern) -> bool:
         return len(pattern) == len(self.split.vectorized) and len(pattern) > 1
+
+    def _needs_remove_pad(self, dtype: DType) -> bool:
+        row = self.graph.axis(self.split.vectorized[-1]).size
+        return self.template == "unaligned" and not (is_static(row) and row * dtype.bytes % 32 == 0)
 
     def _feed_stores(self) -> None:
         """Store sources that no vector instruction makes in the loop get one."""
@@ -267,8 +280,8 @@ class TileGraph:
         return node.type == "Broadcast" and bool(self.nodes[node.inputs[0]].pattern)
 
     def allows_unaligned(self) -> bool:
-        """Whether the template 'unaligned' is legal and differs from 'general': rows are not whole 32 B blocks
-        anyway, every full-size Load and Store is one block of GM, and RemovePad takes the dtypes."""
+        """Whether the template 'unaligned' is legal and differs from 'general': rows are not whole 32 B blocks anyway,
+        every full-size Load and Store is one block of GM, and RemovePad takes the dtypes, each padded for itself."""
         if len(self.split.vectorized) < 2 or self.split.vectorized not in self._needs:
             return False
         row = self.tile.sizes[self.split.vectorized[-1]]
@@ -279,6 +292,9 @@ class TileGraph:
                 continue
             if n.type in ("Load", "Store") and not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
                 return False
-            if self._is_row_broadcast(n) and n.dtype.bytes not in _REMOVE_PAD_BYTES:
-                return False
+            if self._is_row_broadcast(n):
+                source = self.nodes[n.inputs[0]].pattern
+                copies_rows = len(source) > 1 and source[-1] == n.pattern[-1]
+                if n.dtype.bytes not in _REMOVE_PAD_BYTES or (copies_rows and self.tile.row_align * n.dtype.bytes != 32):
+                    return False
         return True
