@@ -28,7 +28,7 @@ Invariants of both forms (ir/verify.py checks all that follow, under these numbe
 
 HintGraph invariants
     H1 every node but Data, Scalar, Output, Workspace lists all axes, in order, in sched.axis and outputs[0].axis;
-       those four have no axes in their view. All axes are ORIGINAL; loop_axes lists them all.
+       those four have no axes at all. All axes are ORIGINAL; loop_axes lists them all.
     H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; strides[i] == 0 exactly where
        repeats[i] is 1 (or another extent is 0).
     H3 Load reads a Data or Workspace: strides are those in GM, in elements, over the loop axes; they may contain
@@ -67,6 +67,10 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.symbolic.guards import Guard, SizeVar
 from tf_autofuse.symbolic.size import Size
+
+
+#: Nodes that stand for memory or constants, not for a loop over elements: they have no axes.
+AXISLESS = ("Data", "Scalar", "Output", "Workspace")
 
 
 class AxisType(enum.Enum):

@@ -9,7 +9,7 @@
 from dataclasses import replace
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Axis, Sched, TensorAttr, TensorRef, attrs
+from tf_autofuse.ir.asc_graph import AXISLESS, AscGraph, AscNode, Axis, Sched, TensorAttr, TensorRef, attrs
 from tf_autofuse.ir.dtypes import BOOL, DType
 from tf_autofuse.symbolic.guards import SizeVar
 from tf_autofuse.symbolic.size import Size, known_equal
@@ -44,7 +44,7 @@ class HintBuilder:
         n = self._count.get(type_, 0)
         self._count[type_] = n + 1
         node = AscNode("%s_%d" % (type_.lower(), n), type_, tuple(inputs), tuple(outputs), node_attrs,
-                       Sched(axis=self.axis_ids), tuple(origin))
+                       Sched() if type_ in AXISLESS else Sched(axis=self.axis_ids), tuple(origin))
         self.nodes.append(node)
         self._by_name[node.name] = node
         return TensorRef(node.name)
@@ -91,11 +91,10 @@ class HintBuilder:
         return ref
 
     def store(self, ref: TensorRef, index: int, strides: Optional[Sequence[Size]] = None, origin=()) -> TensorRef:
-        """Store + Output number `index`. ref is broadcast to all axes first."""
+        """Store + Output number `index`. ref is broadcast to all axes first. strides: GM strides, default dense."""
         ref = self.broadcast_to(ref, tuple(1 for _ in self.axes), origin)
         y = self.tensor(ref)
-        if strides is not None:
-            y = replace(y, strides=tuple(strides))
+        y = replace(y, strides=tuple(strides) if strides is not None else dense_strides(y.repeats))
         stored = self._append("Store", (ref,), (y,), attrs(offset=0), origin)
         return self._append("Output", (stored,), (TensorAttr(y.dtype),), attrs(index=index), origin)
 

@@ -25,15 +25,14 @@ import math
 import re
 from typing import List, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.asc_graph import (AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Sched, TensorAttr,
-                                      TensorRef)
+from tf_autofuse.ir.asc_graph import (AXISLESS, AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Sched,
+                                      TensorAttr, TensorRef)
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.ir.dtypes import BY_NAME, DType
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import Size, SizeExpr, known_equal, parse, to_text
 
 _STRIDES_SHOWN = ("Load", "Store")
-_AXISLESS = ("Data", "Scalar", "Output", "Workspace")
 
 
 def dump(value) -> str:
@@ -356,7 +355,7 @@ def _parse_node(line: str, axes, order: Tuple[int, ...]) -> AscNode:
         raise ValueError("strides of %d views, not %d" % (len(strides), len(outputs)))
     if strides:
         outputs = [TensorAttr(y.dtype, y.axis, y.repeats, s) for y, s in zip(outputs, strides)]
-    sched = Sched() if type_ in _AXISLESS else Sched(axis=order)
+    sched = Sched() if type_ in AXISLESS else Sched(axis=order)
     return AscNode(name, type_, tuple(inputs), tuple(outputs), tuple(node_attrs), sched, origin)
 
 

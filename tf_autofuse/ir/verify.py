@@ -10,7 +10,7 @@ from typing import Iterable, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.ir.asc_graph import AscGraph, AscNode, AxisType, FusedGraph, TensorAttr
+from tf_autofuse.ir.asc_graph import AXISLESS, AscGraph, AscNode, AxisType, FusedGraph, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.ir.dtypes import ALL_DTYPES, BFLOAT16, BOOL, DType
 from tf_autofuse.symbolic.guards import GUARD_KINDS, InputDim, SizeVar
@@ -18,8 +18,6 @@ from tf_autofuse.symbolic.size import (Size, SizeExpr, broadcast_operands, evalu
                                        symbols_of, to_text)
 
 STRUCTURAL = ("Data", "Scalar", "Load", "Broadcast", "Store", "Output", "Workspace")
-#: Nodes whose view has no axes: they stand for memory or constants, not for a loop over elements.
-AXISLESS = ("Data", "Scalar", "Output", "Workspace")
 _INPUT_COUNT = {"Data": (0,), "Scalar": (0,), "Load": (1,), "Broadcast": (1,), "Store": (1,), "Output": (1,),
                 "Workspace": (0, 1)}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -34,7 +32,7 @@ class VerifyError(Exception):
 
 
 class Checker:
-    """Raises VerifyErrors of one graph."""
+    """Raises VerifyErrors of one graph. Sizes go into the texts as they are: most are never printed."""
 
     def __init__(self, graph: str):
         self.graph = graph
@@ -42,10 +40,6 @@ class Checker:
     def require(self, holds: bool, invariant: str, node: Optional[AscNode], found: str, *args) -> None:
         if not holds:
             raise VerifyError(self.graph, node.name if node else "", invariant, found % args if args else found)
-
-
-def _show(sizes: Sequence[Size]) -> str:
-    return "(%s)" % ", ".join(map(to_text, sizes))
 
 
 def same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
@@ -105,7 +99,7 @@ def check_sizes(check: Checker, sizes: Tuple[SizeVar, ...], invariant: str, inpu
         else:
             late = sorted(symbols_of(var.source) - known)
             check.require(not late, invariant, None, "symbol %s comes from %s, where %s is not yet known", var.name,
-                          to_text(var.source), ", ".join(late))
+                          var.source, ", ".join(late))
         known.add(var.name)
 
 
@@ -117,7 +111,7 @@ def check_nodes(check: Checker, graph: AscGraph, extra_types: Sequence[str] = ()
     def declared_only(sizes, node, what):
         for size in sizes:
             missing = sorted(symbols_of(size) - declared)
-            check.require(not missing, "G4", node, "%s %s uses %s, which sizes does not list", what, to_text(size),
+            check.require(not missing, "G4", node, "%s %s uses %s, which sizes does not list", what, size,
                           ", ".join(missing))
 
     ids = [a.id for a in graph.axes]
@@ -226,8 +220,8 @@ def verify_hint(graph: AscGraph) -> None:
             check.require(y.axis == order, "H1", node, "view over axes %s, not %s", y.axis, order)
             _check_extents(check, node, y, full)
         check.require(node.sched.loop_axis == -1, "H1", node, "has a loop axis")
-        if node.type not in AXISLESS:
-            check.require(node.sched.axis == order, "H1", node, "sched.axis is %s, not %s", node.sched.axis, order)
+        wanted = () if node.type in AXISLESS else order
+        check.require(node.sched.axis == wanted, "H1", node, "sched.axis is %s, not %s", node.sched.axis, wanted)
         _check_hint_node(check, graph, node, full, readers)
     check_every_node_is_read(check, graph)
 
@@ -236,13 +230,13 @@ def _check_extents(check: Checker, node: AscNode, y: TensorAttr, full) -> None:
     empty = any(known_equal(r, 0) for r in y.repeats)
     for i, (repeat, stride) in enumerate(zip(y.repeats, y.strides)):
         check.require(known_equal(repeat, full[i]) or known_equal(repeat, 1), "H2", node,
-                      "repeats[%d] is %s, neither 1 nor %s", i, to_text(repeat), to_text(full[i]))
+                      "repeats[%d] is %s, neither 1 nor %s", i, repeat, full[i])
         if known_equal(repeat, 1):
             check.require(known_equal(stride, 0), "H2", node, "repeats[%d] is 1 but strides[%d] is %s", i, i,
-                          to_text(stride))
+                          stride)
         elif not empty:
             check.require(not known_equal(stride, 0), "H2", node, "strides[%d] is 0 but repeats[%d] is %s", i, i,
-                          to_text(repeat))
+                          repeat)
 
 
 def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, readers) -> None:
@@ -265,17 +259,17 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
     if node.type == "Store":
         check.require(bool(shapes), "H6", node, "stores the Scalar %s", node.inputs[0].node)
         check.require(same_sizes(node.y.repeats, full), "H6", node, "repeats %s are not full, %s",
-                      _show(node.y.repeats), _show(full))
+                      node.y.repeats, full)
         check.require(same_sizes(shapes[0], full), "H6", node, "its input's repeats %s are not full, %s",
-                      _show(shapes[0]), _show(full))
+                      shapes[0], full)
         to = [r.type for r in readers[node.name]]
         check.require(len(to) == 1 and to[0] in ("Output", "Workspace"), "H6", node, "is read by %s", to)
         return
     ones = tuple(1 for _ in full)
     before = shapes[0] if shapes else ones
     for shape in shapes[1:]:
-        check.require(same_sizes(shape, before), "H4", node, "inputs with repeats %s and %s", _show(before),
-                      _show(shape))
+        check.require(same_sizes(shape, before), "H4", node, "inputs with repeats %s and %s", before,
+                      shape)
     if node.type == "Broadcast":
         position = node.y.axis.index(node.attr("axis"))
         wanted = before[:position] + (full[position],) + before[position + 1:]
@@ -286,10 +280,10 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
     else:
         wanted = before
     for y in node.outputs:
-        check.require(same_sizes(y.repeats, wanted), "H4", node, "repeats %s, not %s", _show(y.repeats), _show(wanted))
+        check.require(same_sizes(y.repeats, wanted), "H4", node, "repeats %s, not %s", y.repeats, wanted)
         dense = dense_strides(y.repeats)
-        check.require(same_sizes(y.strides, dense), "H5", node, "strides %s, not the dense %s", _show(y.strides),
-                      _show(dense))
+        check.require(same_sizes(y.strides, dense), "H5", node, "strides %s, not the dense %s", y.strides,
+                      dense)
 
 
 def verify_fused(fused: FusedGraph) -> None:
@@ -339,12 +333,12 @@ def _check_fused_sizes(check: Checker, fused: FusedGraph) -> None:
         if isinstance(var.source, InputDim):
             dim = fused.inputs[var.source.input].dims[var.source.dim]
             check.require(not is_static(dim) and to_text(dim) == var.name, "F3", None,
-                          "symbol %s is read off a dim that is %s", var.name, to_text(dim))
+                          "symbol %s is read off a dim that is %s", var.name, dim)
     used = [d for io in fused.inputs + fused.outputs for d in io.dims] \
         + [side for g in fused.guards for side in (g.left, g.right)]
     for size in used:
         missing = sorted(symbols_of(size) - set(known))
-        check.require(not missing, "F3", None, "%s uses %s, which sizes does not list", to_text(size),
+        check.require(not missing, "F3", None, "%s uses %s, which sizes does not list", size,
                       ", ".join(missing))
     for graph in fused.graphs:
         for var in graph.sizes:
@@ -364,14 +358,18 @@ def _check_guards(check: Checker, fused: FusedGraph) -> None:
         for dims in broadcast_operands(size):
             for dim in dims:
                 check.require(bool(symbols_of(dim) & covered), "F4", None,
-                              "%s takes %s for compatible, but no guard covers it", to_text(size), to_text(dim))
+                              "%s takes %s for compatible, but no guard covers it", size, dim)
 
 
 def trial_values(fused: FusedGraph):
     """Values of all symbols that satisfy the guards: the hints where all are there, and a few that are made up."""
     read = [v for v in fused.sizes if isinstance(v.source, InputDim)]
-    trials = [{}] if not read else [{v.name: 3 for v in read}, {v.name: 1 for v in read},
-                                    {v.name: 2 + i for i, v in enumerate(read)}]
+    trials = [{}]
+    if read:
+        trials = [{v.name: 3 for v in read}, {v.name: 1 for v in read}, {v.name: 2 + i for i, v in enumerate(read)}]
+        for side in (1, 2):  # one side of every run-time broadcast is 1
+            ones = {name for g in fused.guards if g.kind == "broadcast" for name in symbols_of(g[side])}
+            trials.append({v.name: 1 if v.name in ones else 4 for v in read})
     if read and all(v.hint is not None for v in read):
         trials.insert(0, {v.name: v.hint for v in read})
     for values in trials:
@@ -385,6 +383,7 @@ def trial_values(fused: FusedGraph):
 def _check_accesses(check: Checker, fused: FusedGraph, values) -> None:
     shown = ", ".join("%s = %d" % pair for pair in values.items()) or "static sizes"
     for graph in fused.graphs:
+        readers = graph.consumers()
         for node in graph.of_type("Load", "Store"):
             extents = [evaluate(r, values) for r in node.y.repeats]
             strides = [evaluate(s, values) for s in node.y.strides]
@@ -399,7 +398,7 @@ def _check_accesses(check: Checker, fused: FusedGraph, values) -> None:
                 check.require(0 <= low and high < count, "F5", node,
                               "reads elements %d..%d of an input of %d elements (%s)", low, high, count, shown)
                 continue
-            for output in graph.consumers()[node.name]:
+            for output in readers[node.name]:
                 if output.type == "Output":
                     count = evaluate(product(fused.outputs[output.attr("index")].dims), values)
                     check.require(offset == 0 and _covers(extents, strides, count), "F5", node,
