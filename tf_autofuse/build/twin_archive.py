@@ -67,7 +67,7 @@ def twin_archive(cache: Cache, toolchain: Toolchain, npu_kernels: Path, check: b
                        "install tf_autofuse again: its npu_kernels folder is incomplete")
     flags = ARCHIVE_FLAGS + defines(check)
     include = include_folders(npu_kernels)
-    key = content_key((("twin sources", tree_digest(twin)), ("helpers", tree_digest(npu_kernels / "include")),
+    key = content_key((("twin sources", tree_digest(twin)),
                        ("toolchain", toolchain.identity), ("flags", flags), ("link", LINK_FLAGS)))
 
     def make(folder: Path):

@@ -20,8 +20,7 @@ from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule.impl_graph import ImplGraph
 
-BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
-TMP = "tmp"
+BARRIER, TMP = transfers.BARRIER, transfers.TMP
 _RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling"}
 
 
@@ -69,8 +68,7 @@ def call_form(node: AscNode, impl: ImplGraph) -> Tuple[AscOp, str]:
     row = ASC_OPS.get(node.type)
     if row is None:
         raise CodegenRefusal("the AscIR type %s is not in the op table" % node.type)
-    source = compute_dtype(node, impl)
-    key = (source, node.y.dtype) if node.type == "Cast" else source
+    key = row.form_key([impl.graph.tensor(r).dtype for r in node.inputs], node.y.dtype)
     forms = row.ascend.get(key)
     scalars = [i for i, ref in enumerate(node.inputs) if impl.graph.node(ref.node).type == "Scalar"]
     form = "tensor" if not scalars else "scalar%s" % "".join(map(str, scalars))
@@ -147,8 +145,8 @@ class BodyWriter:
         for node in nodes:
             refs = [r for r in node.inputs + (TensorRef(node.name),) if self._in_calc(r)]
             buffers.update(self._buffer(r) for r in refs)
-            if node.type in ASC_OPS and TMP in call_form(node, self.impl)[1]:
-                buffers.add(TMP)
+        if self.impl.tmp_bytes:
+            buffers.add(TMP)
         return buffers
 
     def _in_calc(self, ref: TensorRef) -> bool:

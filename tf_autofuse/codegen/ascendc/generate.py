@@ -5,7 +5,7 @@ same, with g++ against the host twin; the host source computes shapes and tiling
 the graph's symbols stand for.
 """
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 import jinja2
 
@@ -17,11 +17,13 @@ from tf_autofuse.codegen.ascendc.lines import wrapped
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.ascendc.shape import shape_function
 from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
+from tf_autofuse.ir import proto, text
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 from tf_autofuse.tiling.cpp import tiling_functions, tiling_header
+from tf_autofuse.tiling.model import build_model
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -52,7 +54,19 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
                         keys=[str(impl.tiling_key) for impl in impls])),
     )
-    return KernelSources(fused.name, base["symbol"], files, fused.origin)
+    stages = _stages(fused, impls) if getattr(config, "codegen_compile_debug", False) else ()
+    return KernelSources(fused.name, base["symbol"], files, fused.origin, stages)
+
+
+def _stages(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, bytes], ...]:
+    """What the stages before made, as files of a debug folder."""
+    stages = [("hint.txt", text.dump(fused).encode("utf-8")), ("fused.pb", proto.to_bytes(fused))]
+    tiling = []
+    for impl in impls:
+        stages.append(("impl_%d.txt" % impl.tiling_key,
+                       ("%s\n\n%s\n" % (impl.describe(), text.dump(impl.graph))).encode("utf-8")))
+        tiling.append(build_model(impl).describe())
+    return tuple(stages + [("tiling.txt", "\n\n".join(tiling).encode("utf-8") + b"\n")])
 
 
 def _render(template: str, base: Dict[str, Any], **values: Any) -> str:

@@ -3,7 +3,7 @@
 Each function returns the lines of one node and the helper headers that they need. One- and two-dim copies are
 DataCopyPad itself; everything else is a helper that splits by the DMA's limits.
 """
-from typing import NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
 from tf_autofuse.codegen.ascendc.expressions import Expressions
 from tf_autofuse.ir.asc_graph import AscNode
@@ -13,6 +13,10 @@ from tf_autofuse.symbolic.size import Size, align_up, floor_div
 
 #: Bytes of a UB block: what DataCopyPad counts UB gaps in.
 BLOCK = 32
+#: The scratch tensor, and how much of it a fill from a tensor takes (the schedule budgets it).
+TMP = "tmp"
+FILL_TMP_BYTES = 2048
+BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 
 
 class Call(NamedTuple):
@@ -88,15 +92,57 @@ def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x:
         whole = align_up(plan.count * dtype.bytes, BLOCK)
         return Call(("AscendC::DataCopy(%s, %s, %s);" % (dst, src, x.count(floor_div(whole, dtype.bytes))),))
     if node.type == "RemovePad":
-        return Call(("autofuse::RemovePad(%s, %s, %s, %s, %s);" % (
-            dst, src, x.count(plan.rows), x.count(plan.row), x.count(plan.padded)),), ("broadcast.h",))
-    if scalar:
-        return _fill(dtype, dst, src, plan, x)
-    return Call(("autofuse::Todo%s(%s, %s);" % (plan.kind, dst, src),))
+        return Call(("autofuse::RemovePad(%s, %s, tmp, %s, %s);" % (dst, src, x.count(plan.rows), x.count(plan.row)),),
+                    ("broadcast.h",))
+    if plan.kind == "fill":
+        return _fill_from_literal(dtype, dst, src, plan, x) if scalar else _fill_from_tensor(dtype, dst, src, plan, x)
+    return _looped(plan, dst, src, x)
 
 
-def _fill(dtype: DType, dst: str, value: str, plan: BroadcastPlan, x: Expressions) -> Call:
+def _fill_from_literal(dtype: DType, dst: str, value: str, plan: BroadcastPlan, x: Expressions) -> Call:
     count = x.count(plan.extent)
     if dtype.bytes in (2, 4):
         return Call(("AscendC::Duplicate(%s, %s, %s);" % (dst, value, count),))
     return Call(("autofuse::FillScalar<%s>(%s, %s, %s);" % (dtype.device, dst, value, count),), ("fill.h",))
+
+
+def _fill_from_tensor(dtype: DType, dst: str, src: str, plan: BroadcastPlan, x: Expressions) -> Call:
+    # One block of the element first, at the end of the scratch; whole blocks are then copied, whatever the width.
+    items = BLOCK // dtype.bytes
+    blocks = x.count(floor_div(plan.extent * dtype.bytes + BLOCK - 1, BLOCK))
+    piece = "%s[%d].ReinterpretCast<%s>()" % (TMP, FILL_TMP_BYTES - BLOCK, dtype.device)
+    return Call(("autofuse::BroadcastCols(%s, %s, %s, 1, %d);" % (piece, src, TMP, items), BARRIER,
+                 "autofuse::BroadcastRows(%s, %s, %s, %d);" % (dst, piece, blocks, items)), ("broadcast.h",))
+
+
+def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
+    """The helper's call with the plan's outer loops around it; blocks of different indices are independent."""
+    lines: List[str] = []
+    dst_at: List[str] = []
+    src_at: List[str] = []
+
+    def loop(size: Size, dst_stride: Size, src_stride: Size) -> None:
+        index = "b%d" % len(dst_at)
+        lines.append("%sfor (uint32_t %s = 0; %s < %s; ++%s) {" % (
+            "  " * len(lines), index, index, x.count(size), index))
+        dst_at.append("%s * %s" % (index, x.factor(dst_stride)))
+        src_at.append("%s * %s" % (index, x.factor(src_stride)))
+
+    for dim in plan.outer:
+        loop(dim.size, dim.dst_stride, dim.src_stride)
+    if plan.kind == "blocks":
+        loop(plan.rows, plan.extent * plan.inner, plan.src_row)
+    depth = len(lines)
+    at_dst = "%s[%s]" % (dst, " + ".join(dst_at)) if depth else dst
+    at_src = "%s[%s]" % (src, " + ".join(src_at)) if depth else src
+    if plan.kind == "columns":
+        call = "autofuse::BroadcastCols(%s, %s, %s, %s, %s);" % (
+            at_dst, at_src, TMP, x.count(plan.rows), x.count(plan.extent))
+        # The scratch is used again by the next round.
+        before = [BARRIER] if depth else []
+    else:
+        call = "autofuse::BroadcastRows(%s, %s, %s, %s);" % (at_dst, at_src, x.count(plan.extent), x.count(plan.inner))
+        before = []
+    lines += ["  " * depth + line for line in before + [call]]
+    lines += ["  " * d + "}" for d in reversed(range(depth))]
+    return Call(tuple(lines), ("broadcast.h",))
