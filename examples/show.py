@@ -68,7 +68,7 @@ def main() -> int:
                         (None, "inference on the NPU route: computed in float16 (force_fp16)")):
         out.rule(title)
         journal.clear()
-        parameters = {"precision_mode": mode} if mode else {}
+        parameters = dict({"precision_mode": mode} if mode else {}, graph_run_mode=0)
         fused, fused_seconds = run(tf_autofuse.configure(tf.compat.v1.ConfigProto(), **parameters), feed)
         ok &= show(out, plain, fused, plain_seconds, fused_seconds, exact=mode is not None)
     out.rule()

@@ -17,8 +17,8 @@ PATTERNS = (
 
 
 def values(shape, seed):
-    v = np.random.RandomState(seed).randn(*shape).astype(np.float32)
-    return np.asarray(v, np.float32)
+    v = np.asarray(np.random.RandomState(seed).randn(*shape))
+    return v.astype(np.float32)
 
 
 def chain(a, b):
