@@ -9,6 +9,19 @@ venv=$1
 python=$venv/bin/python
 export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# Shows the files as they are compiled; the compiler's own lines only if it fails.
+build_native() {
+    mkdir -p build
+    {
+        status=0
+        "$python" setup.py build_ext --inplace 2>&1 || status=$?
+        echo "$status" >build/native.status
+    } | tee build/native.log | sed -n 's/^compiling /    compiling /p'
+    [ "$(cat build/native.status)" = 0 ] && return 0
+    grep -v -E '^(gcc|g\+\+|x86_64-linux-gnu-g.*) ' build/native.log | tail -n 40 >&2
+    return 1
+}
+
 machine=$(uname -sm)
 [ "$machine" = "Linux x86_64" ] ||
     die "TensorFlow 1.15.0 is published for Linux on x86_64 only; this machine is $machine."
@@ -48,8 +61,7 @@ else
     headers=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
     [ -f "$headers/Python.h" ] ||
         die "$headers/Python.h is missing: install the -dev package of this Python, or another Python 3.7."
-    "$python" setup.py --quiet build_ext --inplace ||
-        die "The native extension could not be built; the compiler's message is above."
+    build_native || die "The native extension could not be built; the compiler's message is above."
     write_stamp "$venv/.stamps/native" "$wanted"
     done_step
 fi

@@ -69,7 +69,7 @@ def test_a_config_is_immutable():
         Config().max_fusion_size = 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_flag_is_read_however_it_is_written(data):
     rows = data.draw(
@@ -97,7 +97,7 @@ def test_every_flag_is_read_however_it_is_written(data):
             assert config.origins[row.field] == row.place
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_stronger_place_wins(data):
     row = data.draw(st.sampled_from([row for row in ROWS if row.field != "skip_node_names_cfg"]))
@@ -122,7 +122,7 @@ def test_the_stronger_place_wins(data):
     assert not errors(config)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.text(max_size=60),
     st.text(max_size=60),

@@ -155,7 +155,7 @@ DFX_ROWS: Tuple[Row, ...] = (
 ENVIRONMENT_ROWS: Tuple[Row, ...] = (
     _env("target", "AUTOFUSE_TARGET", Choice(words=("auto", "ascend", "host")), "auto",
          "What kernels are generated for. auto: ascend, which runs on the host twin where no NPU is present.",
-         parameter="autofuse_target", code=True, later=("host",)),
+         parameter="autofuse_target", later=("host",)),
     _env("cache_dir", "AUTOFUSE_CACHE_DIR", Kind("a folder"), "", "Where built kernels are kept; unset: "
          "$XDG_CACHE_HOME/tf_autofuse, else ~/.cache/tf_autofuse."),
     _env("cache_size", "AUTOFUSE_CACHE_SIZE", Bytes(), 2 << 30,
@@ -164,8 +164,8 @@ ENVIRONMENT_ROWS: Tuple[Row, ...] = (
          "Turn a failure of the plugin, an unknown setting and a bad value into an error. For CI."),
     _env("build", "AUTOFUSE_BUILD", Choice(words=("wait", "background", "cached")), "wait",
          "wait: the first run waits for its kernels. background: TF's own ops run until they are there. "
-         "cached: call no compiler.",
-         LATER),
+         "cached: call no compiler, what is not in the cache stays as TF has it.",
+         later=("background",)),
     _env("twin_check", "AUTOFUSE_TWIN_CHECK", Bool(), True,
          "Check every Ascend C call of a kernel that runs on the host twin (UB bounds, alignment, queues, "
          "hazards)."),
