@@ -148,6 +148,20 @@ def test_reshape_of_everything_into_one_dim():
     assert len(result.regions) == 1
 
 
+def test_reshape_with_a_rest_beside_a_run_time_dim():
+    """[b, 4, c] -> [b, -1]: TF fails for an empty batch, so the fused op must leave that to it."""
+    g = GraphBuilder()
+    x, y = g.arg("x", FLOAT32, ("b", 4, "c")), g.arg("y", FLOAT32, ("b", 1))
+    g.ret(g.op("Mul", g.reshape(g.op("Abs", x), ("b", -1)), y))
+    g.out_shapes[g.names.index("mul_0")] = (g.out_shapes[g.names.index("reshape_0")][0],)
+    result = plan(g.view(), keep_config(), "ascend")
+    check_plan(g, result)
+    (region,) = result.regions
+    (out,) = evaluate_fused(region.fused, [np.ones((3, 4, 5), np.float32), np.full((3, 1), 2, np.float32)])
+    assert out.shape == (3, 20) and (out == 2).all()
+    refuses(region, np.ones((0, 4, 5), np.float32), np.ones((0, 1), np.float32))
+
+
 def test_inexact_reshape_stays():
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, ("b", 64))

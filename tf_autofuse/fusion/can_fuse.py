@@ -14,8 +14,8 @@ from tf_autofuse.fusion.acyclic import AcyclicGraph
 from tf_autofuse.fusion.nest import Nest, body_of, join, outputs_of
 from tf_autofuse.fusion.reasons import Verdict
 from tf_autofuse.ir.loop_ir import KernelBox, Tensor
-from tf_autofuse.ir.loop_layout import NoCommonAxes, extents, layout
-from tf_autofuse.symbolic.size import known_equal, product
+from tf_autofuse.ir.loop_layout import NoCommonAxes, element_count, extents, layout
+from tf_autofuse.symbolic.size import known_equal
 
 #: Most tensors that a joined nest reads (GE's max_input_nums_after_fuse on 910B).
 MAX_INPUTS = 8
@@ -91,7 +91,7 @@ def _axes_differ(joined: Nest, outputs: Sequence[KernelBox]) -> str:
     dims = [box.expr.dims for box in outputs]
     first = extents(dims[0])
     same = all(len(extents(d)) == len(first) and all(map(known_equal, extents(d), first)) for d in dims[1:])
-    if not same and not all(known_equal(product(d), product(first)) for d in dims[1:]):
+    if not same and not all(known_equal(element_count(d), element_count(first)) for d in dims[1:]):
         return "outputs of shapes %s" % " and ".join(sorted({"[%s]" % ", ".join(map(str, d)) for d in dims}))
     if same and not joined.hard:
         return ""

@@ -13,7 +13,7 @@ from tf_autofuse.fusion.can_fuse import FusionContext, can_fuse, score
 from tf_autofuse.fusion.nest import Nest, join
 from tf_autofuse.fusion.reasons import Verdict
 from tf_autofuse.ir.loop_ir import Tensor
-from tf_autofuse.symbolic.size import product
+from tf_autofuse.ir.loop_layout import element_count
 
 MAX_ROUNDS = 10
 
@@ -91,6 +91,6 @@ def _by_loop(nests: Dict[int, Nest], keys: List[int]) -> List[List[int]]:
     groups: Dict[tuple, List[int]] = {}
     for key in keys:
         nest = nests[key]
-        kind = (nest.device, nest.frame, product(nest.boxes[-1].expr.dims))
+        kind = (nest.device, nest.frame, element_count(nest.boxes[-1].expr.dims))
         groups.setdefault(kind, []).append(key)
     return list(groups.values())

@@ -12,10 +12,11 @@ conditional span: over all axes of that dim, and repeated when the argument's si
 On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all axes in
 order. Where no common refinement exists, NoCommonAxes says between which shapes.
 """
+from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tf_autofuse.ir.loop_ir import Call, Broadcast, Dims, Expr, Load, Store, View
-from tf_autofuse.symbolic.size import Size, exact_quotient, known_equal, stride_or_zero
+from tf_autofuse.symbolic.size import Size, exact_quotient, known_equal, product, stride_or_zero
 
 
 class NoCommonAxes(Exception):
@@ -89,6 +90,12 @@ def extents(dims: Dims) -> Dims:
     return tuple(d for d in dims if not is_unit(d))
 
 
+@lru_cache(maxsize=1 << 12)
+def element_count(dims: Dims) -> Size:
+    """Number of elements of a shape."""
+    return product(dims)
+
+
 def layout(stores: Sequence[Store]) -> Layout:
     """Places the stores on common axes. Raises NoCommonAxes. Linear in the body, but for splits."""
     return _Placer().run([s.expr for s in stores])
@@ -149,6 +156,9 @@ class _Placer:
 
     def groups_of(self, spot: Spot, arg: Expr) -> Groups:
         expr, groups = spot.expr, spot.groups
+        if isinstance(expr, View) and not regroups(arg.dims, expr.dims):
+            kept = iter([g for g, dim in zip(groups, expr.dims) if not is_unit(dim)])
+            return tuple(() if is_unit(dim) else next(kept) for dim in arg.dims)
         if isinstance(expr, View):
             return self.regroup([s for g in groups for s in g], arg.dims, expr.dims)
         if isinstance(expr, (Call, Broadcast)) and arg.dims is not expr.dims:

@@ -10,8 +10,9 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF, DType
 from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.rows import COMPOSITION, row_of
 from tf_autofuse.lowering.views import LIKE, SAME_DIMS
-from tf_autofuse.ops.table import TF_OPS, support
+from tf_autofuse.ops.table import support
 
 _CLAIMS = ("_XlaCompile", "_XlaMustCompile")
 _FILL_VALUE = {"Fill": (1,), "BroadcastTo": (0,)}
@@ -31,14 +32,16 @@ class Eligibility:
 
     def neutral(self, op: str) -> bool:
         """Whether no precision mode changes the op."""
-        row = TF_OPS.get(op)
+        row = row_of(op)
         return row is not None and (row.kind != "elementwise" or op == "Cast")
 
     def supports(self, op: str, dtype: DType) -> bool:
         """Whether the op can be fused on the target when its attr T is dtype (at least with a constant operand)."""
-        row = TF_OPS.get(op)
+        row = row_of(op)
         if row is None or dtype not in row.dtypes:
             return False
+        if op == COMPOSITION:
+            return True  # what it is composed of is known of each node only
         found = support(op, dtype, self._target)
         return found.ok or found.with_constant
 
@@ -49,7 +52,7 @@ class Eligibility:
             return ()
         if op in _FILL_VALUE:
             return _FILL_VALUE[op]
-        if TF_OPS[op].kind == "view":
+        if row_of(op).kind == "view":
             return (0,)
         return tuple(range(len(self._view.inputs[node])))
 
@@ -58,7 +61,7 @@ class Eligibility:
         view, op = self._view, self._view.ops[node]
         if op == "Const":
             return NodeVerdict(reasons.CONSTANT, "a constant")
-        row = TF_OPS.get(op)
+        row = row_of(op)
         if row is None:
             return NodeVerdict(reasons.NO_ROW, "no row for %s" % op)
         found = self._refused.get(node)
@@ -109,7 +112,7 @@ class Eligibility:
         return found
 
     def _judge(self, op: str, number: int, values, out: int) -> Optional[NodeVerdict]:
-        row, dtype = TF_OPS[op], BY_TF.get(number)
+        row, dtype = row_of(op), BY_TF.get(number)
         unknown = [d for d in list(values) + [out, number] if d not in BY_TF]
         if unknown:
             return NodeVerdict(reasons.DTYPE, "dtype number %d is not supported" % unknown[0])

@@ -12,8 +12,6 @@ On exit every node has a box or a NodeVerdict that says why not. Nothing raises 
 """
 from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-import numpy as np
-
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF, DType, FLOAT32
@@ -24,10 +22,10 @@ from tf_autofuse.lowering.graph_view import GraphView, NodeRef
 from tf_autofuse.lowering.handler import HALVES, LoopHandler, TargetRefusal, plain
 from tf_autofuse.lowering.liveness import Liveness, liveness_of
 from tf_autofuse.lowering.precision_mode import low_precision
+from tf_autofuse.lowering.rows import row_of
 from tf_autofuse.lowering.symbols import ShapesDiffer, SymbolTable
 from tf_autofuse.lowering.views import Refused, lower_fill, lower_view
 from tf_autofuse.ops.schema import Refusal
-from tf_autofuse.ops.table import TF_OPS
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import is_static, known_equal
 
@@ -162,7 +160,7 @@ class _Lowering:
         """The box with what may be inlined inlined. Raises Refusal, ShapesDiffer, Refused."""
         view = self.view
         ref = view.node(node)
-        row = TF_OPS[ref.op]
+        row = row_of(ref.op)
         low = self.low is not None and self.low.nodes[node]
         out_dtype = BY_TF[view.out_dtypes[node][0]]
         args: List[Expr] = []
@@ -237,7 +235,6 @@ class _Lowering:
             expr = None
             dtype = BY_TF.get(self.view.out_dtypes[node][0])
             if array is not None and dtype is not None and array.size:
-                array = np.ascontiguousarray(array)
                 if array.size == 1 or array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
                     expr = self.builder.constant(plain(array, dtype), dtype)
                     expr = self.builder.broadcast(expr, tuple(int(d) for d in array.shape))

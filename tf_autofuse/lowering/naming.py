@@ -7,13 +7,15 @@ import hashlib
 from typing import Dict, List, Sequence
 
 from tf_autofuse.ir.loop_ir import Call, Cast, Expr, NARROW, USER, WIDEN, reachable
+from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.rows import COMPOSITION, composed_ops
 
 #: Longest name (GE's max_op_name_len).
 MAX_NAME = 140
 
 
-def op_types(ops: Sequence[str], nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:
-    """Op types of the region's nodes (ids into `ops`, ascending) with the Casts of the bodies under `roots`."""
+def op_types(view: GraphView, nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:
+    """Op types of the region's nodes (ids, ascending) with the Casts of the bodies under `roots`."""
     before: Dict[int, int] = {}
     after: Dict[int, int] = {}
     exprs = reachable(roots)
@@ -31,8 +33,10 @@ def op_types(ops: Sequence[str], nodes: Sequence[int], roots: Sequence[Expr]) ->
     types: List[str] = []
     for node in nodes:
         types += ["Cast"] * before.get(node, 0)
-        if ops[node] != "Const":
-            types.append(ops[node])
+        if view.ops[node] == COMPOSITION:
+            types += composed_ops(view.attrs[node])
+        elif view.ops[node] != "Const":
+            types.append(view.ops[node])
         types += ["Cast"] * after.get(node, 0)
     return types
 

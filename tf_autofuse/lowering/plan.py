@@ -17,11 +17,12 @@ from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.dtypes import BY_TF
 from tf_autofuse.ir.loop_ir import constant_of
+from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.emit import EmitFailure, Interface, emit
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.lower import Lowered, lower
 from tf_autofuse.lowering.naming import fused_name, op_types
-from tf_autofuse.symbolic.size import product, symbols_of
+from tf_autofuse.symbolic.size import symbols_of
 
 Tensor = Tuple[int, int]
 
@@ -142,7 +143,7 @@ class _Planner:
         dtype = BY_TF.get(self.view.out_dtypes[tensor[0]][tensor[1]])
         if dims is None or dtype is None:
             return 0
-        return self.lowered.symbols.estimate(product(dims)) * dtype.bytes
+        return self.lowered.symbols.estimate(element_count(dims)) * dtype.bytes
 
     def recomputed_apart(self, nests: Sequence[Nest]) -> bool:
         """A node that several nests inline and that did not end up in one region is realized instead: a TF node can be
@@ -169,11 +170,11 @@ class _Planner:
             return False
         if len(nest.computing) >= 2 or (nest.computing and self.config.disable_lifting):
             return True
-        reason = "it stands alone"
+        reason = "it stands alone" if nest.computing else "it only views other data"
         for pair in pairs:
             if nest.key in (pair.a, pair.b):
                 other = pair.b if pair.a == nest.key else pair.a
-                reason = "it stands alone: not with %s (%s, %s)" % (
+                reason += ": not with %s (%s, %s)" % (
                     self.view.names[other], pair.verdict.code.name, pair.verdict.reason)
                 break
         self.keep(nest, NodeVerdict(reasons.LIFTED, reason))
@@ -198,7 +199,7 @@ class _Planner:
         taken = tuple((tensor,) + self.described(tensor) for tensor in inputs)
         given = tuple(((box.node, 0), box.expr.dtype, box.expr.dims) for box in outputs)
         nodes = tuple(sorted(members))
-        name = fused_name("pointwise", number, op_types(view.ops, nodes, [s.expr for s in stores]))
+        name = fused_name("pointwise", number, op_types(view, nodes, [s.expr for s in stores]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
         fused = emit(name, "pointwise", stores, Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
                      guards, lowered.symbols)

@@ -10,8 +10,9 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import Code, NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF
 from tf_autofuse.ir.loop_ir import Dims, Expr
-from tf_autofuse.ir.loop_layout import is_unit, regroups
-from tf_autofuse.symbolic.size import exact_quotient, is_static, known_equal, product
+from tf_autofuse.ir.loop_layout import element_count, is_unit, regroups
+from tf_autofuse.symbolic.guards import Guard
+from tf_autofuse.symbolic.size import exact_quotient, is_static, known_equal, minimum
 
 SAME_DIMS = frozenset(("Identity", "Snapshot", "StopGradient", "PreventGradient"))
 LIKE = {"ZerosLike": 0, "OnesLike": 1}
@@ -40,13 +41,16 @@ def _viewed_dims(lowering, ref, before: Dims) -> Dims:
     fresh = [i for i, d in enumerate(column) if d < 0 and -d - 1 not in lowering.seen_dims]
     if not fresh:
         dims = lowering.symbols.dims(column)
-        if not regroups(before, dims) or known_equal(product(before), product(dims)):
+        if not regroups(before, dims) or known_equal(element_count(before), element_count(dims)):
             return dims
     elif len(fresh) == 1:
         at = fresh[0]
         others = [d if d >= 0 else lowering.symbols.size(-d - 1) for i, d in enumerate(column) if i != at]
-        rest = exact_quotient(product(before), product(others))
+        divisor = element_count(tuple(others))
+        rest = exact_quotient(element_count(before), divisor)
         if rest is not None:
+            if not is_static(divisor):  # TF's Reshape fails where it would have to divide 0 by 0
+                lowering.handler.guards.append(Guard("eq", minimum(divisor, 1), 1, ref.name))
             return tuple(others[:at]) + (rest,) + tuple(others[at:])
     else:
         units = [d for d in before if not is_unit(d)]
