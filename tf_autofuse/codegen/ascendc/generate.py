@@ -4,6 +4,7 @@ The same input gives the same bytes. On exit the device source compiles with CAN
 same, with g++ against the host twin; the host source computes shapes and tilings at run time for every shape that
 the graph's symbols stand for.
 """
+import re
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
@@ -54,7 +55,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
                         keys=[str(impl.tiling_key) for impl in impls])),
     )
-    stages = _stages(fused, impls) if getattr(config, "codegen_compile_debug", False) else ()
+    stages = _stages(fused, impls) if config is not None and config.codegen_compile_debug else ()
     return KernelSources(fused.name, base["symbol"], files, fused.origin, stages)
 
 
@@ -70,7 +71,8 @@ def _stages(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, b
 
 
 def _render(template: str, base: Dict[str, Any], **values: Any) -> str:
-    return _templates.get_template(template).render(dict(base, **values))
+    rendered = _templates.get_template(template).render(dict(base, **values))
+    return re.sub(r"\n{3,}", "\n\n", rendered).rstrip("\n") + "\n"
 
 
 def _io_text(tensor: KernelIO) -> str:

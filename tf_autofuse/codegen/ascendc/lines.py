@@ -15,7 +15,7 @@ def wrapped(line: str, indent: int) -> Tuple[str, ...]:
         return (line,)
     lines: List[str] = []
     current = ""
-    for piece in _pieces(line, 1):
+    for piece in _pieces(line):
         continued = " " * INDENT + piece
         if not current:
             current = piece
@@ -25,7 +25,7 @@ def wrapped(line: str, indent: int) -> Tuple[str, ...]:
             lines.append(current)
             current = continued
         if len(current) > room:
-            *full, current = _fill(_pieces(current.strip(), 2), room, 2 * INDENT if lines else INDENT)
+            *full, current = _fill(_pieces(current.strip()), room, 2 * INDENT if lines else INDENT)
             lines.extend([" " * INDENT + full[0]] + full[1:] if lines and full else full)
     return tuple(lines + [current])
 
@@ -41,12 +41,12 @@ def _fill(pieces: List[str], room: int, indent: int) -> List[str]:
     return lines + [current]
 
 
-def _pieces(line: str, deepest: int) -> List[str]:
-    """The statement cut behind every comma that stands in at most `deepest` brackets, angle brackets not counted."""
+def _pieces(line: str) -> List[str]:
+    """The text cut behind every comma that stands in exactly one bracket, angle brackets not counted."""
     pieces, depth, start = [], 0, 0
     for i, c in enumerate(line):
         depth += (c in _OPEN) - (c in _CLOSE)
-        if c == "," and 1 <= depth <= deepest and line[i + 1:i + 2] == " ":
+        if c == "," and depth == 1 and line[i + 1:i + 2] == " ":
             pieces.append(line[start:i + 1])
             start = i + 2
     return pieces + [line[start:]]
