@@ -157,8 +157,6 @@ class TPipe {
   void Reset(TWIN_AT) { twin::PipeReset(TWIN_HERE); }
 };
 
-inline TPipe* GetTPipePtr() { return TPipe::Current(); }
-
 template <HardEvent event>
 inline void SetFlag(int32_t id, TWIN_AT) {
   twin::SetEvent(event, id, TWIN_HERE);
@@ -197,6 +195,8 @@ class TQueSync {
 };
 
 }  // namespace AscendC
+
+inline AscendC::TPipe* GetTPipePtr() { return AscendC::TPipe::Current(); }
 
 // What the host framework generates around a kernel on the device. The tiling data is one struct in GM.
 #define KERNEL_TASK_TYPE_DEFAULT(type)
