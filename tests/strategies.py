@@ -108,8 +108,8 @@ class _Choices:
         return len(self.numbers) - self.at
 
 
-#: Types whose results are the same bits wherever they are computed, by dtype.
-UNARY: Dict[DType, Tuple[str, ...]] = {FLOAT32: ("Abs", "Neg", "Relu", "Floor", "Rint", "Sign"), INT32: ("Abs", "Neg")}
+#: Types whose results are the same bits wherever they are computed, and that every target takes, by dtype.
+UNARY: Dict[DType, Tuple[str, ...]] = {FLOAT32: ("Abs", "Neg", "Relu", "Floor", "Rint"), INT32: ("Neg", "Relu")}
 BINARY: Dict[DType, Tuple[str, ...]] = {FLOAT32: ("Add", "Mul", "Sub", "Maximum", "Minimum"),
                                         INT32: ("Add", "Mul", "Sub", "Maximum", "Minimum")}
 COMPARE = ("Gt", "Le", "Eq")

@@ -1,9 +1,10 @@
 """Small fused graphs that the tests of the IR share."""
-from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
+from tf_autofuse.ir.asc_graph import (AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Memory, Position, Sched,
+                                      TensorAttr, TensorRef, attrs)
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
-from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
+from tf_autofuse.symbolic.size import broadcast_size, ceil_div, stride_or_zero, symbol
 
 
 def public_example() -> FusedGraph:
@@ -48,8 +49,6 @@ def fill() -> FusedGraph:
 
 def through_workspace() -> FusedGraph:
     """exp(x[4, 3]) kept in a workspace by one loop nest, read transposed by the next."""
-    from tf_autofuse.ir.asc_graph import AscNode, TensorAttr, TensorRef, attrs
-
     b = HintBuilder("first", [("z0", 4), ("z1", 3)])
     b.store(b.op("Exp", b.load(b.data(0, FLOAT32), (1, 1))), 0)
     first = b.graph()
@@ -65,3 +64,41 @@ def through_workspace() -> FusedGraph:
 
 
 ALL = {f.__name__: f for f in (public_example, run_time_broadcast, fill, through_workspace)}
+
+
+def impl_example():
+    """The public example scheduled by hand: z0 cut into tiles, abs and its broadcast hoisted out of the loop."""
+    t, blocks = symbol("z0t_size"), symbol("z0Tb_size")
+    outer = ceil_div(192, t)
+    axes = (Axis(0, "z0", 192), Axis(1, "z1", 128), Axis(2, "z0T", outer, AxisType.TILE_OUT, (0,)),
+            Axis(3, "z0t", t, AxisType.TILE_IN, (0,)), Axis(4, "z0T", outer, AxisType.MERGED, (2,)),
+            Axis(5, "z0TB", ceil_div(outer, blocks), AxisType.BLOCK_OUT, (4,)),
+            Axis(6, "z0Tb", blocks, AxisType.BLOCK_IN, (4,)))
+
+    def view(full, strides, memory):
+        ub = (128, 1) if full else (0, 1)
+        return TensorAttr(FLOAT32, (2, 3, 1), (outer if full else 1, t if full else 1, 128), strides or (0,) + ub,
+                          (3, 1), ub, memory)
+
+    def run(name, type_, inputs, y, hoisted, **values):
+        return AscNode(name, type_, tuple(map(TensorRef, inputs)), (y,), attrs(**values),
+                       Sched((5, 6, 3, 1), -1 if hoisted else 6))
+
+    def outside(name, type_, inputs, **values):
+        return AscNode(name, type_, tuple(map(TensorRef, inputs)), (TensorAttr(FLOAT32),), attrs(**values))
+
+    gm = (t * 128, 128, 1)
+    calc, out = Position.VECCALC, Position.VECOUT
+    nodes = (
+        outside("data_0", "Data", (), index=0),
+        run("load_0", "Load", ("data_0",), view(False, (0, 0, 1), Memory(Position.VECIN, 0, 1)), True, offset=0),
+        run("abs_0", "Abs", ("load_0",), view(False, None, Memory(calc, 0, 1)), True),
+        run("wide", "Broadcast", ("abs_0",), view(True, None, Memory(calc, 1, 1)), True, axes=(3,)),
+        outside("data_1", "Data", (), index=1),
+        run("load_1", "Load", ("data_1",), view(True, gm, Memory(Position.VECIN, 1, 2)), False, offset=0),
+        run("add_0", "Add", ("wide", "load_1"), view(True, None, Memory(calc, 2, 1)), False),
+        run("neg_0", "Neg", ("add_0",), view(True, None, Memory(calc, 2, 1)), False),
+        run("relu_0", "Relu", ("neg_0",), view(True, None, Memory(out, 0, 2)), False),
+        run("store_0", "Store", ("relu_0",), view(True, gm, None), False, offset=0),
+        outside("output_0", "Output", ("store_0",), index=0))
+    return AscGraph("impl_example", "impl", axes, nodes, (), (0, 1))

@@ -24,7 +24,7 @@ Invariants of both forms (ir/verify.py checks all that follow, under these numbe
     G5 attrs are sorted by name and hold int, float, bool, str, Size, DType or tuples of these; index, value and axis
        are there where the type needs them; a Scalar's dtype represents its value exactly.
     G6 every node is read, except Output and a written Workspace; Data and Output indexes are unique.
-    G7 axis ids and names are unique; axis, repeats and strides of a view have equal length.
+    G7 axis ids and names are unique (a MERGED axis of one keeps its name); axis, repeats and strides of a view have equal length.
 
 HintGraph invariants
     H1 every node but Data, Scalar, Output, Workspace lists all axes, in order, in sched.axis and outputs[0].axis;
@@ -46,7 +46,21 @@ HintGraph invariants
 ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and loop_axis;
     each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem + que or buf).
-    Its invariants I1.. stand in ir/verify_impl.py.
+    Node types beside those above: RemovePad and Copy, UB -> UB. Broadcast has attr axes (several may change at once).
+    I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs from one
+       axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL ones or merged of
+       them, and every ORIGINAL axis but those of size 1 is in there once.
+    I2 sizes: *_IN a symbol or number, *_OUT the ceiling of the axis over *_IN, MERGED the product.
+    I3 Data, Scalar, Output have no axes in sched. Other nodes' sched.axis holds no axis twice, nor one together with one
+       it derives from; loop_axis is one of them or -1.
+    I4 a UB tensor's vectorized_axis are axes of its view and of sched.axis, in order, inside of loop_axis, with one stride
+       each; the same for all nodes of the graph. Store writes no UB tensor.
+    I5 memory: a Load's result in VECIN, what a Store reads in VECOUT, other tensors in VECCALC with one buffer;
+       nodes without UB tensor have none. A container has one buf_num. Ids count from 0 per position.
+    I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded outside,
+       lives on); a VECCALC tensor may take over that of an input that dies with
+       the node where the op table says in_place and the item sizes are equal.
+    I7 nodes outside of all loops come first and read nothing that is made inside; Stores are inside.
 
 FusedGraph invariants
     F1 its graphs are HintGraphs that hold G and H; their names are unique.

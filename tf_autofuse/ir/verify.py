@@ -115,7 +115,8 @@ def check_nodes(check: Checker, graph: AscGraph, extra_types: Sequence[str] = ()
                           ", ".join(missing))
 
     ids = [a.id for a in graph.axes]
-    check.require(len(set(ids)) == len(ids) and len({a.name for a in graph.axes}) == len(ids), "G7", None,
+    named = [a for a in graph.axes if not (a.type is AxisType.MERGED and len(a.from_axes) == 1)]
+    check.require(len(set(ids)) == len(ids) and len({a.name for a in named}) == len(named), "G7", None,
                   "two axes share an id or a name: %s", ", ".join("%d %s" % (a.id, a.name) for a in graph.axes))
     declared_only([a.size for a in graph.axes], None, "axis size")
     earlier = {}
@@ -136,7 +137,7 @@ def check_nodes(check: Checker, graph: AscGraph, extra_types: Sequence[str] = ()
                           sorted(set(y.axis) - set(ids)))
             check.require(y.dtype in ALL_DTYPES, "G2", node, "unknown dtype %r", y.dtype)
             declared_only(y.repeats + y.strides + y.vectorized_strides, node, "size")
-        _check_attrs(check, graph, node, declared_only)
+        _check_attrs(check, graph, node, declared)
         _check_type(check, graph, node, earlier, extra_types)
         if node.type in ("Data", "Output", "Workspace"):
             key = (node.type, node.attr("index"), len(node.inputs))
@@ -154,15 +155,14 @@ def check_every_node_is_read(check: Checker, graph: AscGraph) -> None:
                           "nothing reads it")
 
 
-def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared_only) -> None:
+def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared) -> None:
     names = [name for name, _ in node.attrs]
     check.require(names == sorted(set(names)), "G5", node, "attrs are not sorted or not unique: %s", names)
     for name, value in node.attrs:
         check.require(isinstance(name, str) and _is_attr_value(value), "G5", node, "attr %s holds a %s", name,
                       type(value).__name__)
         for symbol in _symbols_in_attr(value):
-            check.require(symbol in {v.name for v in graph.sizes}, "G4", node,
-                          "attr %s uses %s, which sizes does not list", name, symbol)
+            check.require(symbol in declared, "G4", node, "attr %s uses %s, which sizes does not list", name, symbol)
     index = node.attr("index")
     if node.type in ("Data", "Output", "Workspace"):
         check.require(type(index) is int and index >= 0, "G5", node, "index is %r", index)
@@ -170,7 +170,7 @@ def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared_only) 
         value = node.attr("value")
         check.require(represents(node.y.dtype, value), "G5", node, "%s does not represent the value %r exactly",
                       node.y.dtype.name, value)
-    if node.type == "Broadcast":
+    if node.type == "Broadcast" and graph.form == "hint":
         check.require(node.attr("axis") in {a.id for a in graph.axes}, "G5", node, "axis is %r", node.attr("axis"))
     if node.type in ("Load", "Store"):
         offset = node.attr("offset", 0)
