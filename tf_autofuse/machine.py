@@ -1,8 +1,9 @@
 """The machines that kernels are planned for: one immutable record per SoC.
 
-Why: core count, clock and UB size decide a plan and belong to a kernel's cache key, so they have one owner. On exit a
-`Machine` is complete: whoever plans for it asks nothing else. Numbers come from CANN 8.1.RC1's platform_config ini
-files (the cube frequency is taken as the clock of the whole core); `usable_ub` is the only owner of the UB budget.
+Why: core count, clock and UB size decide a plan and belong to a kernel's cache key, so they have one owner.
+On exit a `Machine` is complete: whoever plans for it asks nothing else. Numbers come from CANN 8.1.RC1's
+platform_config ini files (the cube frequency is taken as the clock of the whole core); `usable_ub` is the
+only owner of the UB budget.
 """
 from dataclasses import dataclass
 from typing import Dict, Tuple
@@ -15,13 +16,14 @@ SELECT_SCRATCH = 8192
 
 @dataclass(frozen=True)
 class Machine:
-    """One SoC. Bytes, MHz; rates in bytes per cycle and core as the platform ini gives them (unit inferred there).
+    """One SoC. Bytes, MHz; rates in bytes per cycle and core as the platform ini gives them (unit inferred
+    there).
 
-    soc: CANN's soc_version; vector_cores: AIV cores; ub_bytes: UB of one vector core; ub_block: alignment of UB
-    operands and DMA blocks; vector_bytes: bytes of one vector repeat; cache_line: GM access granule;
+    soc: CANN's soc_version; vector_cores: AIV cores; ub_bytes: UB of one vector core; ub_block: alignment of
+    UB operands and DMA blocks; vector_bytes: bytes of one vector repeat; cache_line: GM access granule;
     max_buffers: UB buffers one kernel may initialise; queue_buffers: buffers of all queues of one position
-    (hardware event ids); dma_blocks, dma_block_bytes, dma_gap_bytes: field limits of DataCopyPad;
-    source: where the numbers come from.
+    (hardware event ids); dma_blocks, dma_block_bytes, dma_gap_bytes: field limits of DataCopyPad; source:
+    where the numbers come from.
     """
 
     soc: str

@@ -15,7 +15,8 @@ from tf_autofuse.symbolic.size import Size, broadcast_size, evaluate, stride_or_
 
 
 class Sample(NamedTuple):
-    """input_dims: the dims of each input, as sizes. symbols: independent symbols; derived: those computed from them."""
+    """input_dims: the dims of each input, as sizes. symbols: independent symbols; derived: those computed
+    from them."""
 
     graph: AscGraph
     input_dims: Tuple[Tuple[Size, ...], ...]
@@ -42,7 +43,8 @@ class Sample(NamedTuple):
         return result
 
     def output_elements(self, values) -> int:
-        return int(np.prod([evaluate(self.graph.axis(a).size, values) for a in self.graph.loop_axes], dtype=np.int64))
+        sizes = [evaluate(self.graph.axis(a).size, values) for a in self.graph.loop_axes]
+        return int(np.prod(sizes, dtype=np.int64))
 
 
 def public_example(rows=192, columns=128) -> Sample:
@@ -57,7 +59,8 @@ def public_example(rows=192, columns=128) -> Sample:
 def rows_and_columns(columns=3) -> Sample:
     """Compare, select and several outputs on [s0, columns] with a row and a column operand."""
     s0 = symbol("s0")
-    b = HintBuilder("rows_and_columns", axes=[("z0", s0), ("z1", columns)], sizes=(SizeVar("s0", InputDim(1, 0)),))
+    b = HintBuilder("rows_and_columns", axes=[("z0", s0), ("z1", columns)],
+                    sizes=(SizeVar("s0", InputDim(1, 0)),))
     x = b.load(b.data(0, FLOAT32), dims=(0, 1))
     y = b.load(b.data(1, FLOAT32), dims=(1, 1))
     c = b.load(b.data(2, FLOAT32), dims=(1, 0))
@@ -78,7 +81,8 @@ def run_time_broadcast() -> Sample:
     x = b.load(b.data(0, FLOAT32), dims=(1, 1), strides=(stride_or_zero(s[0], s[1]), stride_or_zero(s[1], 1)))
     y = b.load(b.data(1, FLOAT32), dims=(1, 1), strides=(stride_or_zero(s[2], s[3]), stride_or_zero(s[3], 1)))
     b.store(b.op("Sub", b.op("Neg", x), y), index=0)
-    return Sample(b.graph(), ((s[0], s[1]), (s[2], s[3])), (FLOAT32, FLOAT32), 1, ("s0", "s1", "s2", "s3"), derived)
+    return Sample(b.graph(), ((s[0], s[1]), (s[2], s[3])), (FLOAT32, FLOAT32), 1, ("s0", "s1", "s2", "s3"),
+                  derived)
 
 
 def fill(dims=(4, 5)) -> Sample:
@@ -120,7 +124,8 @@ def rank_zero() -> Sample:
 
 
 def three_axes() -> Sample:
-    """[s0, s1, s2] with operands [s1, 1], [s0, 1, s2] and [1]: broadcasts along every axis, in the middle too."""
+    """[s0, s1, s2] with operands [s1, 1], [s0, 1, s2] and [1]: broadcasts along every axis, in the middle
+    too."""
     s = [symbol("s%d" % i) for i in range(3)]
     b = HintBuilder("three_axes", axes=[("z%d" % i, s[i]) for i in range(3)],
                     sizes=tuple(SizeVar("s%d" % i, InputDim(0, i)) for i in range(3)))
@@ -147,20 +152,22 @@ def mixed_types() -> Sample:
 
 
 SAMPLES: Dict[str, Callable[[], Sample]] = {
-    "public_example": public_example, "rows_and_columns": rows_and_columns, "run_time_broadcast": run_time_broadcast,
-    "fill": fill, "copies": copies, "nine_loads": lambda: many_loads(9), "rank_zero": rank_zero, "three_axes": three_axes,
+    "public_example": public_example, "rows_and_columns": rows_and_columns,
+    "run_time_broadcast": run_time_broadcast, "fill": fill, "copies": copies,
+    "nine_loads": lambda: many_loads(9), "rank_zero": rank_zero, "three_axes": three_axes,
     "mixed_types": mixed_types,
     "aligned_rows": lambda: rows_and_columns(8), "wide_rows": lambda: rows_and_columns(37)}
 
 _UNARY = {FLOAT32: ("Abs", "Neg", "Relu"), INT32: ("Neg", "Relu"), INT16: ("Neg",)}
-_BINARY = {FLOAT32: ("Add", "Sub", "Mul", "Maximum"), INT32: ("Add", "Sub", "Maximum"), INT16: ("Add", "Minimum")}
+_BINARY = {FLOAT32: ("Add", "Sub", "Mul", "Maximum"), INT32: ("Add", "Sub", "Maximum"),
+           INT16: ("Add", "Minimum")}
 _CASTS = {FLOAT32: (INT32,), INT32: (FLOAT32,), INT16: (FLOAT32,)}
 
 
 @st.composite
 def samples(draw) -> Sample:
-    """Random graphs of 1 to 4 axes: masks of extents, scalars, comparisons, selects, casts, several outputs, run-time
-    broadcasts."""
+    """Random graphs of 1 to 4 axes: masks of extents, scalars, comparisons, selects, casts, several outputs,
+    run-time broadcasts."""
     rank = draw(st.integers(1, 4))
     symbols, derived, sizes, axes = [], [], [], []
     for i in range(rank):
@@ -205,7 +212,8 @@ def samples(draw) -> Sample:
     outputs = draw(st.integers(1, 3))
     for i, (ref, _, _) in enumerate(pool[-outputs:]):
         b.store(ref, i)
-    return Sample(b.graph(), tuple(input_dims), tuple(dtypes), min(outputs, len(pool)), tuple(symbols), tuple(derived))
+    return Sample(b.graph(), tuple(input_dims), tuple(dtypes), min(outputs, len(pool)), tuple(symbols),
+                  tuple(derived))
 
 
 def _step(draw, b, pool):
@@ -242,7 +250,8 @@ def _step(draw, b, pool):
 
 
 def shapes(sample: Sample, largest: int = 9):
-    """Values of the sample's symbols: small, often 0 or 1; run-time broadcast partners are equal or one is 1."""
+    """Values of the sample's symbols: small, often 0 or 1; run-time broadcast partners are equal or one is
+    1."""
     def fix(chosen):
         values = dict(chosen)
         for name in chosen:

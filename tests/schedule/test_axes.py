@@ -7,8 +7,8 @@ from tests.schedule.graphs import copies, fill, public_example, run_time_broadca
 from tf_autofuse.ir.asc_graph import TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import FLOAT32
-from tf_autofuse.schedule.axes import (assume_contiguous, check_simplified, drop_unit_axes, fold_broadcasts, is_strided,
-                                       merge_contiguous_axes, simplify)
+from tf_autofuse.schedule.axes import (assume_contiguous, check_simplified, drop_unit_axes, fold_broadcasts,
+                                       is_strided, merge_contiguous_axes, simplify)
 from tf_autofuse.schedule.impl_graph import ScheduleRefusal
 from tf_autofuse.symbolic.size import broadcast_size, product, stride_or_zero, symbol
 

@@ -14,7 +14,8 @@ MACHINE = machine_for()
 
 
 def run_variant(sample, impl, values, tile, tiles_per_block):
-    """Checks one variant with one tiling; a variant whose conditions do not hold or whose shape is empty is skipped."""
+    """Checks one variant with one tiling; a variant whose conditions do not hold or whose shape is empty is
+    skipped."""
     if not all(g.holds(values) for g in impl.conditions) or sample.output_elements(values) == 0:
         return False
     inputs = sample.inputs(values)

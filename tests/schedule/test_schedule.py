@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.schedule.graphs import (SAMPLES, copies, fill, many_loads, public_example, rows_and_columns, run_time_broadcast,
-                                   three_axes)
+from tests.schedule.graphs import (SAMPLES, copies, fill, many_loads, public_example, rows_and_columns,
+                                   run_time_broadcast, three_axes)
 from tf_autofuse.ir.asc_graph import Memory, Position, Sched, TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT32, FLOAT64, INT8
@@ -60,7 +60,8 @@ def test_some_variant_fits_for_every_value_of_the_symbols(name):
     for impl in impls:
         values = {s: 5 for s in (v.name for v in impl.graph.sizes)}
         values[impl.tile_symbol] = 3
-        assert all(evaluate(b, values) % CONTAINER_ALIGN == 0 for c in impl.containers for b in c.tensor_bytes)
+        sizes = [evaluate(b, values) for c in impl.containers for b in c.tensor_bytes]
+        assert all(size % CONTAINER_ALIGN == 0 for size in sizes)
 
 
 def sizes_graph(*sizes, masks=None):
@@ -137,7 +138,7 @@ def test_loads_over_the_queue_limit_share_or_give_up_double_buffering():
 def test_too_many_tensors_at_once_are_refused():
     b = HintBuilder("g", axes=[("z0", 1000)])
     loads = [b.load(b.data(i, FLOAT32), dims=(1,)) for i in range(9)]
-    for i, x in enumerate(loads):  # each load is read twice, first in one order, then in the other: all live at once
+    for i, x in enumerate(loads):  # each load is read twice, in opposite orders: all live at once
         loads[i] = b.op("Add", x, loads[0] if i == 0 else loads[i - 1])
     first = [TensorRef("load_%d" % i) for i in range(9)]
     total = loads[-1]
@@ -236,20 +237,24 @@ MUTATIONS = {
         (n, i.plan(i.graph.node("add_0")) if n == "load_0" else p) for n, p in i.plans)),
     "no dims": lambda i: with_plan(i, "load_1", dims=()),
     "rows of one dim": lambda i: with_plan(i, "load_1", kind="rows"),
-    "dense with a stride": lambda i: with_plan(i, "load_1", dims=(i.plan(i.graph.node("load_1")).dims[0]._replace(
-        gm_stride=2),)),
+    "dense with a stride": lambda i: with_plan(i, "load_1", dims=(
+        i.plan(i.graph.node("load_1")).dims[0]._replace(gm_stride=2),)),
     "odd UB rows": lambda i: with_plan(i, "load_1", kind="tile", dims=(
         i.plan(i.graph.node("load_1")).dims[0]._replace(ub_stride=3),) + i.plan(i.graph.node("load_1")).dims),
     "broken broadcast rows": lambda i: with_plan(i, "broadcast_0", inner=127),
     "outer loops of rows": lambda i: with_plan(i, "broadcast_0", outer=((1, 1, 1),)),
-    "layouts differ": lambda i: changed(i, "abs_0", outputs=(replace(i.graph.node("abs_0").y, vectorized_strides=(1, 1)),)),
+    "layouts differ": lambda i: changed(i, "abs_0", outputs=(
+        replace(i.graph.node("abs_0").y, vectorized_strides=(1, 1)),)),
     "a load in no input queue": lambda i: with_memory(i, "load_1", Memory(Position.VECCALC, 0, 1)),
     "no memory": lambda i: with_memory(i, "add_0", None),
-    "not in the container": lambda i: replace(i, containers=tuple(replace(c, tensors=()) for c in i.containers)),
-    "shared while alive": lambda i: replace(with_memory(i, "add_0", i.graph.node("broadcast_0").y.memory), containers=tuple(
-        replace(c, tensors=c.tensors + (TensorRef("add_0"),)) if TensorRef("broadcast_0") in c.tensors else c
-        for c in i.containers)),
-    "too many queue buffers": lambda i: replace(i, containers=tuple(replace(c, buf_num=9) for c in i.containers)),
+    "not in the container": lambda i: replace(i, containers=tuple(
+        replace(c, tensors=()) for c in i.containers)),
+    "shared while alive": lambda i: replace(
+        with_memory(i, "add_0", i.graph.node("broadcast_0").y.memory), containers=tuple(
+            replace(c, tensors=c.tensors + (TensorRef("add_0"),))
+            if TensorRef("broadcast_0") in c.tensors else c for c in i.containers)),
+    "too many queue buffers": lambda i: replace(i, containers=tuple(
+        replace(c, buf_num=9) for c in i.containers)),
     "too many buffers": lambda i: replace(i, containers=i.containers + tuple(
         replace(i.containers[-1], id=100 + n, position=Position.VECCALC) for n in range(64))),
 }
@@ -268,7 +273,8 @@ def test_the_check_finds_readers_after_the_store():
     copied, late = impl.graph.of_type("Copy")[0], impl.graph.of_type("Abs")[0]
     rest = [n for n in impl.graph.nodes if n is not late and not any(r.node == late.name for r in n.inputs)]
     made = {n.name for n in rest}
-    rest = [n for n in rest if all(r.node in made for r in n.inputs)] + [replace(late, inputs=(TensorRef(copied.name),))]
+    rest = [n for n in rest if all(r.node in made for r in n.inputs)]
+    rest.append(replace(late, inputs=(TensorRef(copied.name),)))
     with pytest.raises(ScheduleError, match="after its Store"):
         check(replace(impl, graph=impl.graph.with_nodes(rest)), MACHINE)
 

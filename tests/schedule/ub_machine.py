@@ -1,8 +1,9 @@
 """Runs an ImplGraph on numpy as a generated kernel would, to test schedules without code generation.
 
-It keeps UB as bytes: every container has buf_num buffers of exactly the planned size, full of garbage before use; queues
-hand buffers out and take them back; counts, strides and offsets are those of the plans. On exit: the outputs, and how
-often each element was written. Whatever breaks the contract of schedule/impl_graph.py is an AssertionError.
+It keeps UB as bytes: every container has buf_num buffers of exactly the planned size, full of garbage before
+use; queues hand buffers out and take them back; counts, strides and offsets are those of the plans. On exit:
+the outputs, and how often each element was written. Whatever breaks the contract of schedule/impl_graph.py is
+an AssertionError.
 """
 import numpy as np
 
@@ -32,7 +33,8 @@ class _Queue:
 
 
 class UbMachine:
-    """One launch. values: symbol -> int; plan: a TilingPlan-like (tile, tiles_per_block, block_dim, containers)."""
+    """One launch. values: symbol -> int; plan: a TilingPlan-like (tile, tiles_per_block, block_dim,
+    containers)."""
 
     def __init__(self, impl, values, tile, tiles_per_block, block_dim, container_bytes, inputs, outputs):
         self.impl, self.graph = impl, impl.graph
@@ -127,7 +129,8 @@ class UbMachine:
             source = self._tensor(node.inputs[0])
             rows, row, padded = size(plan.rows), size(plan.row), size(plan.padded)
             assert padded * node.y.dtype.bytes == -(-row * node.y.dtype.bytes // 32) * 32
-            values = np.concatenate([source[r * padded:r * padded + row] for r in range(rows)] or [source[:0]])
+            parts = [source[r * padded:r * padded + row] for r in range(rows)]
+            values = np.concatenate(parts or [source[:0]])
             self._birth(node)[:values.size] = values
         else:
             self._compute(node, size(plan.count))
@@ -186,8 +189,7 @@ class UbMachine:
         else:
             source = self._tensor(node.inputs[0])
             for s in src:
-                block = np.stack([source[s + r * src_row:s + r * src_row + inner] for r in range(rows)]) if rows else \
-                    source[:0].reshape(0, inner)
+                block = np.stack([source[s + r * src_row:s + r * src_row + inner] for r in range(rows)])
                 blocks.append(np.repeat(block[:, None, :], extent, axis=1).ravel())
         if plan.kind in ("rows", "blocks"):
             assert inner * node.y.dtype.bytes % 32 == 0
@@ -235,16 +237,17 @@ def reference(graph, values, inputs, output_sizes):
                 at = at + steps.reshape([-1 if j == i else 1 for j in range(len(shape))])
             tensors[n.name] = tensors[n.inputs[0].node][at]
         elif n.type == "Broadcast":
-            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], [evaluate(r, values) for r in n.y.repeats])
+            repeats = [evaluate(r, values) for r in n.y.repeats]
+            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], repeats)
         elif n.type == "Store":
             tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], shape)
         elif n.type == "Output":
             outputs[n.attr("index")] = tensors[n.inputs[0].node].ravel()
         else:
+            attributes = dict(n.attrs, source=graph.tensor(n.inputs[0]).dtype)
             with np.errstate(all="ignore"):
-                tensors[n.name] = ASC_OPS[n.type].evaluate(
-                    [tensors[r.node] for r in n.inputs],
-                    dict(n.attrs, source=graph.tensor(n.inputs[0]).dtype), n.y.dtype).astype(_storage(n.y.dtype))
+                result = ASC_OPS[n.type].evaluate([tensors[r.node] for r in n.inputs], attributes, n.y.dtype)
+            tensors[n.name] = result.astype(_storage(n.y.dtype))
     return [outputs[i] for i in range(output_sizes)]
 
 

@@ -1,9 +1,9 @@
-"""Loop axes made few: unit axes dropped, broadcasts folded, contiguous axes merged, run-time broadcasts assumed away.
+"""Loop axes made few: unit axes dropped, broadcasts folded, contiguous axes merged.
 
-Why: every axis that stays costs a loop or a dim of a copy, and most graphs are one long vector once their axes are
-merged. Each function maps an AscGraph of form 'hint' to another that computes the same. On exit of `fold_broadcasts`
-a Broadcast may extend several axes at once (attr axes: their ids), a form that stays inside of schedule/; all other
-invariants of a HintGraph hold throughout (`check_simplified`).
+Why: every axis that stays costs a loop or a dim of a copy, and most graphs are one long vector once their
+axes are merged. Each function maps an AscGraph of form 'hint' to another that computes the same. On exit of
+`fold_broadcasts` a Broadcast may extend several axes at once (attr axes: their ids), a form that stays inside
+of schedule/; all other invariants of a HintGraph hold throughout (`check_simplified`).
 """
 from dataclasses import replace
 from typing import Dict, List, NamedTuple, Optional, Tuple
@@ -12,7 +12,8 @@ from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Axis, AxisType, TensorAt
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.schedule.impl_graph import ScheduleRefusal
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, SizeExpr, is_static, known_equal, may_be_broadcast, product, substitute
+from tf_autofuse.symbolic.size import (Size, SizeExpr, is_static, known_equal, may_be_broadcast, product,
+                                       substitute)
 
 _GM_VIEWS = ("Load", "Store")
 
@@ -72,8 +73,8 @@ def drop_unit_axes(graph: AscGraph) -> AscGraph:
 def merge_contiguous_axes(graph: AscGraph) -> AscGraph:
     """Neighbouring loop axes that every tensor walks as one become one MERGED axis.
 
-    Axes i and i+1 merge where every tensor extends along both or neither, and every Load and Store that does has
-    strides[i] == size[i+1] * strides[i+1] for all values of the symbols.
+    Axes i and i+1 merge where every tensor extends along both or neither, and every Load and Store that does
+    has strides[i] == size[i+1] * strides[i+1] for all values of the symbols.
     """
     runs: List[List[int]] = [[0]]
     for i in range(1, len(graph.loop_axes)):
@@ -154,9 +155,9 @@ def is_strided(graph: AscGraph) -> bool:
 def assume_contiguous(graph: AscGraph) -> Optional[Contiguous]:
     """The graph for the case that no dim is broadcast at run time, and the conditions that say so.
 
-    A stride `stride_or_zero(dim, stride)` along an axis becomes `stride` under the condition dim == the axis's size
-    (where both are 1 the stride does not matter). Symbols that the conditions make equal become one symbol, so that
-    axes can merge. None where a run-time stride has another form.
+    A stride `stride_or_zero(dim, stride)` along an axis becomes `stride` under the condition dim == the
+    axis's size (where both are 1 the stride does not matter). Symbols that the conditions make equal become
+    one symbol, so that axes can merge. None where a run-time stride has another form.
     """
     equal: List[Tuple[Size, Size]] = []
     nodes = []
@@ -193,13 +194,15 @@ def _symbol_name(size: Size) -> Optional[str]:
 
 
 def _representatives(equal) -> Dict[str, Size]:
-    """symbol -> what it equals: the axis's size, or the first dim of an axis whose size is an expression of them."""
+    """symbol -> what it equals: the axis's size, or the first dim of an axis whose size is an expression of
+    them."""
     values: Dict[str, Size] = {}
     first: Dict[Size, Size] = {}
     for dim, size in equal:
         name = _symbol_name(dim)
         target = size if is_static(size) or _symbol_name(size) else first.setdefault(size, dim)
-        if name and name not in values and not known_equal(dim, target) and _symbol_name(target) not in values:
+        is_new = name and name not in values and not known_equal(dim, target)
+        if is_new and _symbol_name(target) not in values:
             values[name] = target
     return values
 

@@ -1,7 +1,7 @@
 """The schedule's own verifier: what codegen and tiling rely on, checked again on the finished ImplGraph.
 
-It recomputes from nodes and plans alone, not from the state that made them. A failure is a bug in schedule/, so it is
-an error of its own kind and names node and rule.
+It recomputes from nodes and plans alone, not from the state that made them. A failure is a bug in schedule/,
+so it is an error of its own kind and names node and rule.
 """
 from typing import Dict, List
 
@@ -48,7 +48,8 @@ def _check_order(impl: ImplGraph) -> None:
         hoisted = n.sched.loop_axis == -1
         if hoisted and in_loop:
             _fail(impl, n.name, "stands outside of the loop but after a node of the loop")
-        if hoisted and any(r.node in planned and impl.graph.node(r.node).sched.loop_axis != -1 for r in n.inputs):
+        made = [impl.graph.node(r.node) for r in n.inputs if r.node in planned]
+        if hoisted and any(m.sched.loop_axis != -1 for m in made):
             _fail(impl, n.name, "is hoisted but reads a tensor of the loop")
         if n.type == "Store" and (hoisted or impl.graph.node(n.inputs[0].node).sched.loop_axis == -1):
             _fail(impl, n.name, "its tensor is not made in the loop")
@@ -102,15 +103,14 @@ def _check_memory(impl: ImplGraph, machine: Machine) -> None:
             made = impl.graph.node(r.node)
             if made.type not in ("Data", "Scalar") and made.sched.loop_axis == -1 != n.sched.loop_axis:
                 last[r] = _FOREVER
-    last = {r: max(at[r.node] if i is None else i for i in (last.get(r),)) if last.get(r) != _FOREVER else _FOREVER
-            for r in last}
     stored = {n.inputs[0].node for n in impl.graph.of_type("Store")}
     owners: Dict[object, List[TensorRef]] = {}
     for n in impl.graph.nodes:
         if n.type in ("Data", "Scalar", "Output", "Store"):
             continue
         memory = n.y.memory
-        position = Position.VECIN if n.type == "Load" else Position.VECOUT if n.name in stored else Position.VECCALC
+        queue = Position.VECOUT if n.name in stored else Position.VECCALC
+        position = Position.VECIN if n.type == "Load" else queue
         if memory is None or memory.position is not position:
             _fail(impl, n.name, "lives in %s" % (memory,))
         container = impl.container(TensorRef(n.name))
@@ -125,6 +125,7 @@ def _check_memory(impl: ImplGraph, machine: Machine) -> None:
     for position in (Position.VECIN, Position.VECOUT):
         buffers = sum(c.buf_num for c in impl.containers if c.position is position)
         if buffers > machine.queue_buffers:
-            _fail(impl, position.value, "%d queue buffers, event ids for %d" % (buffers, machine.queue_buffers))
+            _fail(impl, position.value, "%d queue buffers, event ids for %d" % (
+                buffers, machine.queue_buffers))
     if sum(c.buf_num for c in impl.containers) + 1 > machine.max_buffers:
         _fail(impl, "UB", "more than %d buffers" % machine.max_buffers)

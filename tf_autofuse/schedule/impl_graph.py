@@ -2,44 +2,45 @@
 
 How codegen reads an ImplGraph
     The kernel of one tiling key is
-        InitBuffer for every Container (bytes: run-time field `container.field` of the tiling data, multiple of 256)
-        and, where uses_tmp, one scratch TBuf (field `tmp_bytes`)
+        InitBuffer for every Container: bytes are the run-time field `container.field` of the tiling data, a
+            multiple of 256; where tmp_bytes is not empty, also one scratch TBuf (field `tmp_bytes`)
         nodes with sched.loop_axis == -1 (they come first in graph.nodes), once
-        for (i = 0; i < block_in && first + i < total; ++i)          first = block index * block_in
+        for (i = 0; i < block_in && first + i < total; ++i)        first = block index * block_in
             decode first + i, row-major, into one index symbol per outer axis (index_symbol(axis))
             tile_actual = min(tile, size of the cut axis - index of TILE_OUT * tile)
             the other nodes, in order
         FreeTensor for hoisted Load results.
     total = product of graph.axis(a).size over outer_axes.
 
-    Every Size in a plan is an expression over: the graph's symbols, `tile_symbol`, `tile_actual`, and in gm_offset
-    the index symbols. Print it with symbolic.size.to_cpp. All values are elements, not bytes.
+    Every Size in a plan is an expression over: the graph's symbols, `tile_symbol`, `tile_actual`, and in
+    gm_offset the index symbols. Print it with symbolic.size.to_cpp. All values are elements, not bytes.
 
-    Node types that codegen meets, beside Data, Scalar, Output and the op table's:
-        Load, Store   plan(node): TransferPlan. Several Stores may read one tensor.
-        Broadcast     plan(node): BroadcastPlan, in UB only; broadcasts along outer axes are gone. Its input may be a Scalar
-                      (then kind 'fill' from a literal).
-        RemovePad     plan(node): PadPlan; rows padded to 32 B -> dense rows.
-        Copy          plan(node): ElementPlan; UB -> UB by DataCopy of `count` rounded up to whole 32 B.
-        compute       plan(node): ElementPlan: the `count` of the call.
-    A Scalar input of a compute node always has a form ('scalar1' or 'scalar0') in the op's row; where it had none, the
-    schedule has put a Broadcast from the Scalar before it, so codegen needs no buffers of its own.
+Node types that codegen meets, beside Data, Scalar, Output and the op table's
+    Load, Store   plan(node): TransferPlan. Several Stores may read one tensor.
+    Broadcast     plan(node): BroadcastPlan, in UB only; broadcasts along outer axes are gone. Its input may
+                  be a Scalar (then kind 'fill' from a literal).
+    RemovePad     plan(node): PadPlan; rows padded to 32 B -> dense rows.
+    Copy          plan(node): ElementPlan; UB -> UB by DataCopy of `count` rounded up to whole 32 B.
+    compute       plan(node): ElementPlan: the `count` of the call.
+    A Scalar input of a compute node always has a form ('scalar1' or 'scalar0') in the op's row; where it had
+    none, the schedule has put a Broadcast from the Scalar before it, so codegen needs no buffers of its own.
 
-    Memory: outputs[0].memory names the Container.
-        VECIN   exactly the Load results. AllocTensor, copy, EnQue at the Load; DeQue before the first reader; FreeTensor
-                after the last reader (hoisted: after the loop). Several tensors may share one queue: their life spans
-                (Load to last reader) never overlap, so one EnQue is never outstanding while another happens.
-        VECOUT  exactly the tensors that Stores read. AllocTensor before the producing node; other readers come earlier in
-                graph.nodes than the first Store; EnQue + DeQue before the first Store, FreeTensor after the last Store.
-                Producer and Stores are all inside of the loop.
-        VECCALC a TBuf, Get it once; tensors of one container never live at the same time, except that a node
-                with in_place in its row may write the container of an input that dies with it.
+Memory: outputs[0].memory names the Container
+    VECIN   exactly the Load results. AllocTensor, copy, EnQue at the Load; DeQue before the first reader;
+            FreeTensor after the last reader (hoisted: after the loop). Several tensors may share one queue:
+            their life spans (Load to last reader) never overlap, so no EnQue is outstanding while another
+            happens.
+    VECOUT  exactly the tensors that Stores read. AllocTensor before the producing node; other readers come
+            earlier in graph.nodes than the first Store; EnQue + DeQue before the first Store, FreeTensor
+            after the last Store. Producer and Stores are all inside of the loop.
+    VECCALC a TBuf, Get it once; tensors of one container never live at the same time, except that a node
+            with in_place in its row may write the container of an input that dies with it.
     A tensor's UB bytes never exceed the container's; instructions may touch round_up(bytes, 256).
 
 What tiling reads: axes, containers, tmp_bytes, limits, uses_scratch, and the plans for the cost model.
 """
 from dataclasses import dataclass
-from typing import Mapping, NamedTuple, Tuple, Union
+from typing import NamedTuple, Tuple, Union
 
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Position, TensorRef
 from tf_autofuse.symbolic.guards import Guard
@@ -66,10 +67,10 @@ class TransferDim(NamedTuple):
 class TransferPlan(NamedTuple):
     """GM <-> UB of one tile.
 
-    kind: 'dense': one dim, both strides 1: DataCopyPad of one block.
-          'rows': two dims, inner strides 1, outer UB stride a multiple of 32 B, outer GM stride >= the row; the
-                  outer size is <= machine.dma_blocks (tiling keeps it): DataCopyPad of blocks.
-          'tile': anything else, at most 4 dims; GM strides may be 0 at run time: LoadTile / StoreTile.
+    kind 'dense': one dim, both strides 1: DataCopyPad of one block.
+    kind 'rows': two dims, inner strides 1, outer UB stride a multiple of 32 B, outer GM stride >= the row;
+        the outer size is <= machine.dma_blocks (tiling keeps it): DataCopyPad of blocks.
+    kind 'tile': anything else, at most 4 dims; GM strides may be 0 at run time: LoadTile / StoreTile.
     dims: outermost first, never empty. elements: product of sizes.
     """
 
@@ -94,12 +95,12 @@ class BroadcastDim(NamedTuple):
 class BroadcastPlan(NamedTuple):
     """dst[r][e][i] = src[r][i] for r < rows, e < extent, i < inner, for every index of the outer loops.
 
-    kind: 'fill': rows == inner == 1, one element (or a Scalar) to `extent` elements.
-          'rows': rows == 1, `inner` elements repeated `extent` times; inner is a multiple of 32 B.
-          'columns': inner == 1, each of `rows` consecutive elements to `extent` elements; extent is a multiple of 32 B.
-          'blocks': rows of `inner` elements (src row stride src_row), each repeated `extent` times.
-    dst rows are `extent * inner` apart: contiguous. outer: loops around it, outermost first, mostly none; their
-    strides are multiples of 32 B.
+    kind 'fill': rows == inner == 1, one element (or a Scalar) to `extent` elements.
+    kind 'rows': rows == 1, `inner` elements repeated `extent` times; inner is a multiple of 32 B.
+    kind 'columns': inner == 1, each of `rows` consecutive elements to `extent` elements, a multiple of 32 B.
+    kind 'blocks': rows of `inner` elements (src row stride src_row), each repeated `extent` times.
+    dst rows are `extent * inner` apart: contiguous. outer: loops around it, outermost first, mostly none;
+    their strides are multiples of 32 B.
     """
 
     kind: str
@@ -125,8 +126,8 @@ Plan = Union[TransferPlan, ElementPlan, BroadcastPlan, PadPlan]
 class Container:
     """A queue or a buffer in UB.
 
-    tensor_bytes: the bytes that its tensors need, in the graph's symbols and the tile symbol, each a multiple of
-    CONTAINER_ALIGN; the container is as large as the largest. tensors: who lives there, in order of birth.
+    tensor_bytes: the bytes that its tensors need, in the graph's symbols and the tile symbol, each a multiple
+    of CONTAINER_ALIGN; the container is as large as the largest. tensors: who lives there, in order of birth.
     """
 
     position: Position
@@ -165,14 +166,14 @@ class Limit(NamedTuple):
 class ImplGraph:
     """See the head of the file.
 
-    template: 'general' (rows padded to 32 B wherever vector instructions need it) or 'unaligned' (full-size tensors
-    dense, RemovePad after their broadcasts). variant: 'static', 'contiguous' (every dim that might be broadcast at
-    run time is not; `conditions` say so) or 'strided' (run-time strides).
-    tiling_key: position in the schedule's tuple. cut_axis: id of the ORIGINAL axis that is split into tile_out and
-    tile_axis. outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split into
-    block_axis and block_in. vectorized_axes: tile_axis and everything inside of it.
-    axis_groups: loop axes by role, (name, ids); elementwise graphs have 'y' only.
-    row_align: elements that padded rows are a multiple of.
+    template: 'general' (rows padded to 32 B wherever vector instructions need it) or 'unaligned' (full-size
+    tensors dense, RemovePad after their broadcasts). variant: 'static', 'contiguous' (every dim that might be
+    broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: position
+    in the schedule's tuple. cut_axis: id of the ORIGINAL axis that is split into tile_out and tile_axis.
+    outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split into
+    block_axis and block_in. vectorized_axes: tile_axis and everything inside of it. axis_groups: loop axes by
+    role, (name, ids); elementwise graphs have 'y' only. row_align: elements that padded rows are a multiple
+    of.
     """
 
     graph: AscGraph
@@ -239,28 +240,24 @@ class ImplGraph:
 
     def describe(self) -> str:
         """Template, key, axes and containers, for people."""
-        names = self.graph.axis
-        lines = ["key %d: %s, %s%s" % (self.tiling_key, self.template, self.variant, ", if " + " and ".join(
-            map(repr, self.conditions)) if self.conditions else "")]
-        lines.append("  cut %s (%s) into tiles of %s; loop over (%s), blocks of %s" % (
-            names(self.cut_axis).name, to_text(names(self.cut_axis).size), self.tile_symbol,
-            ", ".join("%s: %s" % (names(a).name, to_text(names(a).size)) for a in self.outer_axes), self.block_symbol))
-        lines.append("  in UB: (%s), rows padded to %d elements" % (", ".join(
-            "%s: %s" % (names(a).name, to_text(names(a).size)) for a in self.vectorized_axes), self.row_align))
+        def sizes(axes) -> str:
+            found = [self.graph.axis(a) for a in axes]
+            return ", ".join("%s: %s" % (a.name, to_text(a.size)) for a in found)
+
+        conditions = ", if " + " and ".join(map(repr, self.conditions)) if self.conditions else ""
+        cut = self.graph.axis(self.cut_axis)
+        lines = ["key %d: %s, %s%s" % (self.tiling_key, self.template, self.variant, conditions),
+                 "  cut %s (%s) into tiles of %s; loop over (%s), blocks of %s" % (
+                     cut.name, to_text(cut.size), self.tile_symbol, sizes(self.outer_axes),
+                     self.block_symbol),
+                 "  in UB: (%s), rows padded to %d elements" % (sizes(self.vectorized_axes), self.row_align)]
         for c in self.containers:
-            lines.append("  %-9s x%d  %-40s %s" % (c.name, c.buf_num, " | ".join(map(to_text, c.tensor_bytes)),
-                                                    " ".join(t.node for t in c.tensors)))
+            lines.append("  %-9s x%d  %-40s %s" % (
+                c.name, c.buf_num, " | ".join(map(to_text, c.tensor_bytes)),
+                " ".join(t.node for t in c.tensors)))
         if self.tmp_bytes:
             lines.append("  scratch       %s" % " | ".join(map(to_text, self.tmp_bytes)))
         for title, nodes in (("once per block", self.hoisted), ("per tile", self.body)):
             if nodes:
                 lines.append("  %s: %s" % (title, " ".join(n.name for n in nodes)))
         return "\n".join(lines)
-
-
-def group(**axes: Tuple[int, ...]) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
-    """axis_groups from keywords, empty groups left out."""
-    return tuple(sorted((name, ids) for name, ids in axes.items() if ids))
-
-
-Values = Mapping[str, int]

@@ -1,19 +1,18 @@
 """How tensors lie in UB, and the copies, counts and broadcasts that follow from it.
 
-A tensor's pattern is the tuple of vectorized axes that it extends along, outermost first. All tensors of one pattern
-have the same layout, so that elementwise nodes work on plain counts: row-major over the pattern, the innermost row
-padded to `row_align` elements where `padded` holds. The tile axis is the outermost of the vectorized axes, so what
-a tail tile uses is the front of the tensor.
+A tensor's pattern is the tuple of vectorized axes that it extends along, outermost first. All tensors of one
+pattern have the same layout, so that elementwise nodes work on plain counts: row-major over the pattern, the
+innermost row padded to `row_align` elements where `padded` holds. The tile axis is the outermost of the
+vectorized axes, so what a tail tile uses is the front of the tensor.
 
-On exit every plan is legal for the instruction that it is for: rows that start at a row stride are 32 B aligned,
-copies that no single DataCopyPad can do have kind 'tile'.
+On exit every plan is legal for the instruction that it is for: rows that start at a row stride are 32 B
+aligned, copies that no single DataCopyPad can do have kind 'tile'.
 """
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from tf_autofuse.ir.asc_graph import TensorAttr
 from tf_autofuse.machine import Machine
-from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, Limit, PadPlan, TransferDim,
-                                             TransferPlan)
+from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, Limit, PadPlan,
+                                             TransferDim, TransferPlan)
 from tf_autofuse.symbolic.size import Size, align_up, is_static, known_equal, may_be_broadcast, product
 
 Pattern = Tuple[int, ...]
@@ -22,7 +21,8 @@ MAX_TRANSFER_DIMS = 4
 
 
 class Layout(NamedTuple):
-    """pattern: axes; sizes: extents with the whole tile; strides: in elements; row: innermost extent as laid out."""
+    """pattern: axes; sizes: extents with the whole tile; strides: in elements; row: innermost extent as laid
+    out."""
 
     pattern: Pattern
     sizes: Tuple[Size, ...]
@@ -38,8 +38,8 @@ class Layout(NamedTuple):
 class Tile:
     """The vectorized axes of one cut, and what their extents are.
 
-    axes: ids, the tile axis first; sizes: id -> Size (the tile axis: the tile symbol); actual: the tile axis's extent in
-    the tile at hand; row_align: elements that padded rows are a multiple of.
+    axes: ids, the tile axis first; sizes: id -> Size (the tile axis: the tile symbol); actual: the tile
+    axis's extent in the tile at hand; row_align: elements that padded rows are a multiple of.
     """
 
     def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Size, row_align: int):
@@ -109,8 +109,8 @@ class Transfer(NamedTuple):
     limits: Tuple[Limit, ...]
 
 
-def transfer(tile: Tile, layout: Layout, gm_strides: Dict[int, Size], gm_offset: Size, item_bytes: int, whole: bool,
-             machine: Machine, name: str) -> Optional[Transfer]:
+def transfer(tile: Tile, layout: Layout, gm_strides: Dict[int, Size], gm_offset: Size, item_bytes: int,
+             whole: bool, machine: Machine, name: str) -> Optional[Transfer]:
     """The copy of a tensor between GM and UB; None where it has more dims than LoadTile takes.
 
     gm_strides: vectorized axis -> GM stride in elements.
@@ -119,17 +119,20 @@ def transfer(tile: Tile, layout: Layout, gm_strides: Dict[int, Size], gm_offset:
     dims = merge_dims((s, gm_strides[a], u) for a, s, u in zip(layout.pattern, sizes, layout.strides))
     elements = product(d.size for d in dims)
     if len(dims) == 1 and (known_equal(dims[0].gm_stride, 1) or known_equal(dims[0].size, 1)):
-        return Transfer(TransferPlan("dense", (dims[0]._replace(gm_stride=1, ub_stride=1),), gm_offset, elements), ())
+        block = (TransferDim(dims[0].size, 1, 1),)
+        return Transfer(TransferPlan("dense", block, gm_offset, elements), ())
     if len(dims) > MAX_TRANSFER_DIMS:
         return None
-    limits = _rows_limits(tile, dims, sizes, item_bytes, machine, name)
+    limits = _rows_limits(tile, dims, item_bytes, machine, name)
     if limits is None:
         return Transfer(TransferPlan("tile", dims, gm_offset, elements), ())
     return Transfer(TransferPlan("rows", dims, gm_offset, elements), limits)
 
 
-def _rows_limits(tile: Tile, dims, sizes, item_bytes: int, machine: Machine, name: str) -> Optional[Tuple[Limit, ...]]:
-    """What one DataCopyPad of blocks needs of the tiling; None where it cannot do the copy whatever the tiling."""
+def _rows_limits(tile: Tile, dims, item_bytes: int, machine: Machine,
+                 name: str) -> Optional[Tuple[Limit, ...]]:
+    """What one DataCopyPad of blocks needs of the tiling; None where it cannot do the copy whatever the
+    tiling."""
     if len(dims) != 2 or may_be_broadcast(dims[0].gm_stride):
         return None
     rows, row = dims
@@ -140,7 +143,8 @@ def _rows_limits(tile: Tile, dims, sizes, item_bytes: int, machine: Machine, nam
         if rows.size > machine.dma_blocks:
             return None
     elif known_equal(rows.size, tile.actual) or known_equal(rows.size, tile.sizes[tile.axes[0]]):
-        limits.append(Limit(tile.sizes[tile.axes[0]], machine.dma_blocks, "blocks of one DataCopyPad of " + name))
+        why = "blocks of one DataCopyPad of " + name
+        limits.append(Limit(tile.sizes[tile.axes[0]], machine.dma_blocks, why))
     else:
         return None
     gap = rows.gm_stride - row.size
@@ -152,9 +156,10 @@ def _rows_limits(tile: Tile, dims, sizes, item_bytes: int, machine: Machine, nam
     return None
 
 
-def broadcast(tile: Tile, source: Layout, result: Layout, grown: Pattern, whole: bool) -> Optional[BroadcastPlan]:
-    """Extending `source` along the axes `grown` gives `result`. None where the grown axes are not neighbours in the
-    result's pattern: such a broadcast is done in several steps."""
+def broadcast(tile: Tile, source: Layout, result: Layout, grown: Pattern,
+              whole: bool) -> Optional[BroadcastPlan]:
+    """Extending `source` along the axes `grown` gives `result`. None where the grown axes are not neighbours
+    in the result's pattern: such a broadcast is done in several steps."""
     first = result.pattern.index(grown[0])
     if result.pattern[first:first + len(grown)] != grown:
         return None
@@ -171,7 +176,8 @@ def broadcast(tile: Tile, source: Layout, result: Layout, grown: Pattern, whole:
     if not outer:
         return BroadcastPlan("rows", (), 1, extent, inner, inner)
     rows = outer[-1]
-    return BroadcastPlan("columns" if ends_row else "blocks", outer[:-1], rows.size, extent, inner, rows.src_stride)
+    kind = "columns" if ends_row else "blocks"
+    return BroadcastPlan(kind, outer[:-1], rows.size, extent, inner, rows.src_stride)
 
 
 def _span(layout: Layout, first: int) -> Size:

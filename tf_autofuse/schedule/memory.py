@@ -1,12 +1,14 @@
 """UB memory: which queue or buffer each tensor lives in.
 
-On entry: nodes in execution order. On exit every tensor has a Memory, and the containers keep the rules at the head of
-schedule/impl_graph.py: Load results in VECIN queues, tensors that Stores read in VECOUT queues, the rest in VECCALC
-buffers; at most machine.queue_buffers buffers of queues per position (hardware event ids), machine.max_buffers in all.
+On entry: nodes in execution order. On exit every tensor has a Memory, and the containers keep the rules at
+the head of schedule/impl_graph.py: Load results in VECIN queues, tensors that Stores read in VECOUT queues,
+the rest in VECCALC buffers; at most machine.queue_buffers buffers of queues per position (hardware event
+ids), machine.max_buffers in all.
 
-A tensor of the loop lives from the node that makes it to its last reader; a hoisted tensor that the loop reads lives
-on to the end, and so does a hoisted Load, whose queue is freed after the loop. Queues are double-buffered where event ids allow it: with more than four tensors per position, first
-tensors that follow each other share a queue, then the smaller queues get one buffer only.
+A tensor of the loop lives from the node that makes it to its last reader; a hoisted tensor that the loop
+reads lives on to the end, and so does a hoisted Load, whose queue is freed after the loop. Queues are
+double-buffered where event ids allow it: with more than four tensors per position, first tensors that follow
+each other share a queue, then the smaller queues get one buffer only.
 """
 from typing import Dict, List, NamedTuple, Tuple
 
@@ -87,7 +89,8 @@ def allocate(tiles: TileGraph, order: List[TileNode], machine: Machine) -> Alloc
              + _buffers(rest, tiles))
     count = sum(s.buf_num for s in slots) + 1  # and the scratch buffer
     if count > machine.max_buffers:
-        raise ScheduleRefusal("the kernel needs %d UB buffers, the limit is %d" % (count, machine.max_buffers))
+        raise ScheduleRefusal("the kernel needs %d UB buffers, the limit is %d" % (
+            count, machine.max_buffers))
     memory: Dict[str, Memory] = {}
     containers: List[Container] = []
     next_id: Dict[Position, int] = {}

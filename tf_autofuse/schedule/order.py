@@ -2,9 +2,9 @@
 
 On entry any topological order; on exit a topological one in which
     - no hoisted node stands after one of the loop;
-    - a Store stands after every other reader of its tensor, so that the tensor can be handed to MTE3 for good;
-    - each expression is finished before the next one starts (its larger operand first, as in Sethi and Ullman's
-      register allocation), and a Load stands right before its first reader.
+    - a Store stands after every other reader of its tensor: then the tensor is handed to MTE3 for good;
+    - each expression is finished before the next one starts (its larger operand first, as in Sethi and
+      Ullman's register allocation), and a Load stands right before its first reader.
 """
 from typing import Dict, List
 
@@ -43,7 +43,8 @@ def execution_order(tiles: TileGraph) -> List[TileNode]:
 
 
 def _needs(tiles: TileGraph) -> Dict[str, int]:
-    """Tensors that live at the same time while a node is computed, weighted by item size; small tensors count little."""
+    """Tensors that live at the same time while a node is computed, weighted by item size; small tensors count
+    little."""
     need: Dict[str, int] = {}
     tile_axis = tiles.split.tile_in.id
     for n in tiles.nodes.values():

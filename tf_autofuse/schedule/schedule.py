@@ -1,10 +1,11 @@
 """From a HintGraph to the ImplGraphs of its kernel: variants x tiling cases x templates.
 
-    HintGraph --simplify--> (contiguous variant | strided or static) --cut_positions--> TileGraph (general, unaligned)
-              --execution_order, allocate--> ImplGraph
+    HintGraph --simplify--> variants (contiguous | strided | static) --cut_positions--> tiling cases
+              --TileGraph--> templates (general | unaligned) --execution_order, allocate--> ImplGraph
 
-On exit: at least one ImplGraph without conditions has a legal tiling for every value of the symbols (a tile of one
-element fits UB); variants that cannot fit UB whatever the tile are left out; each passed `check.check`.
+On exit: at least one ImplGraph without conditions has a legal tiling for every value of the symbols (a tile
+of one element fits UB); variants that cannot fit UB whatever the tile are left out; each passed
+`check.check`.
 """
 import re
 from dataclasses import replace
@@ -16,7 +17,7 @@ from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule import check
 from tf_autofuse.schedule.axes import assume_contiguous, extends, is_strided, simplify
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, Container, ElementPlan, ImplGraph, Limit, Plan,
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, Limit, Plan,
                                              ScheduleRefusal)
 from tf_autofuse.schedule.layout import broadcast, pad_plan, transfer
 from tf_autofuse.schedule.memory import allocate
@@ -27,14 +28,17 @@ from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol
 
 #: Instructions that use the fixed scratch area at the end of UB (machine.SELECT_SCRATCH).
-_SCRATCH_APIS = re.compile(r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
+_SCRATCH_APIS = re.compile(
+    r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
 #: Scratch bytes of the device helpers that schedules call for themselves, whatever the element count.
 _FILL_TMP_BYTES = 2048
 _REMOVE_PAD_TMP_BYTES = 256  # the call names the scratch buffer; 16 and 32-bit data leave it alone
 
 
-def schedule(graph: AscGraph, machine: Machine, table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
-    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key. Raises ScheduleRefusal where there is none."""
+def schedule(graph: AscGraph, machine: Machine,
+             table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
+    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key. Raises ScheduleRefusal where there is
+    none."""
     variants: List[Tuple[AscGraph, str, Tuple[Guard, ...]]] = []
     if is_strided(graph):
         contiguous = assume_contiguous(graph)
@@ -52,7 +56,8 @@ def schedule(graph: AscGraph, machine: Machine, table: Mapping[str, AscOp] = ASC
 
 
 def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -> List[ImplGraph]:
-    """The variant's cases that can fit UB. The innermost cut stands in where none of the better ones is sure to."""
+    """The variant's cases that can fit UB. The innermost cut stands in where none of the better ones is sure
+    to."""
     last = len(graph.loop_axes) - 1
     positions = cut_positions(graph, machine)
     impls = [i for p in positions for i in _templates(graph, p, variant, conditions, machine, table)]
@@ -61,11 +66,13 @@ def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -
     return impls
 
 
-def _templates(graph: AscGraph, position: int, variant: str, conditions, machine: Machine, table) -> List[ImplGraph]:
+def _templates(graph: AscGraph, position: int, variant: str, conditions, machine: Machine,
+               table) -> List[ImplGraph]:
     general = TileGraph(graph, split_at(graph, position), "general", table)
     made = [_impl(general, variant, conditions, machine)]
     if general.allows_unaligned():
-        made.append(_impl(TileGraph(graph, split_at(graph, position), "unaligned", table), variant, conditions, machine))
+        unaligned = TileGraph(graph, split_at(graph, position), "unaligned", table)
+        made.append(_impl(unaligned, variant, conditions, machine))
     return [i for i in made if i is not None and _can_fit(i, machine)]
 
 
@@ -103,7 +110,8 @@ def _too_big(graph: AscGraph, machine: Machine, table) -> str:
         usable_ub(machine, impl.uses_scratch))
 
 
-def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...], machine: Machine) -> Optional[ImplGraph]:
+def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...],
+          machine: Machine) -> Optional[ImplGraph]:
     """The ImplGraph of one template; None where a copy has too many dims."""
     order = execution_order(tiles)
     plans: List[Tuple[str, Plan]] = []
@@ -120,19 +128,23 @@ def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...], machine
     split = tiles.split
     nodes = tuple(_emit(tiles, n, allocation.memory) for n in order)
     graph = AscGraph(tiles.graph.name, "impl", split.axes, nodes, tiles.graph.sizes, tiles.graph.loop_axes)
-    return ImplGraph(graph, tiles.template, variant, 0, conditions, split.cut.id, split.tile_out.id, split.tile_in.id,
-                     split.tile_symbol, split.tile_actual, split.outer, split.merged.id, split.block_out.id,
-                     split.block_in.id, split.block_symbol, split.vectorized, axis_groups(split), tiles.tile.row_align,
-                     allocation.containers, tuple(tmp), _uses_scratch(tiles), tuple(dict.fromkeys(limits)),
-                     tuple(plans))
+    return ImplGraph(
+        graph=graph, template=tiles.template, variant=variant, tiling_key=0, conditions=conditions,
+        cut_axis=split.cut.id, tile_out=split.tile_out.id, tile_axis=split.tile_in.id,
+        tile_symbol=split.tile_symbol, tile_actual=split.tile_actual, outer_axes=split.outer,
+        merged_axis=split.merged.id, block_axis=split.block_out.id, block_in=split.block_in.id,
+        block_symbol=split.block_symbol, vectorized_axes=split.vectorized, axis_groups=axis_groups(split),
+        row_align=tiles.tile.row_align, containers=allocation.containers, tmp_bytes=tuple(tmp),
+        uses_scratch=_uses_scratch(tiles), limits=tuple(dict.fromkeys(limits)), plans=tuple(plans))
 
 
-def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit], tmp: List[Size]) -> Optional[Plan]:
+def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit],
+          tmp: List[Size]) -> Optional[Plan]:
     """The node's plan; adds what it needs of the tiling and of the scratch buffer."""
     tile, layout = tiles.tile, tiles.layout(node)
     if node.type in ("Load", "Store"):
-        copy = transfer(tile, layout, tiles.gm_strides(node), tiles.gm_offset(node), node.dtype.bytes, node.hoisted,
-                        machine, node.name)
+        copy = transfer(tile, layout, tiles.gm_strides(node), tiles.gm_offset(node), node.dtype.bytes,
+                        node.hoisted, machine, node.name)
         if copy is None:
             return None
         limits += copy.limits
@@ -161,8 +173,9 @@ def _broadcast_plan(tiles: TileGraph, node: TileNode, source: TileNode) -> Broad
 
 
 def broadcast_tmp_bytes(plan: BroadcastPlan, item_bytes: int) -> Size:
-    """Scratch of the helpers that make a Broadcast from a tensor; for columns an upper bound of BroadcastCols' own
-    formula (npu_kernels/include/autofuse/broadcast.h): 8-bit rows pass through half, at least 16 at once."""
+    """Scratch of the helpers that make a Broadcast from a tensor; for columns an upper bound of
+    BroadcastCols' own formula (npu_kernels/include/autofuse/broadcast.h): 8-bit rows pass through half, at
+    least 16 at once."""
     if plan.kind == "fill":
         return _FILL_TMP_BYTES
     if plan.kind != "columns":
@@ -178,8 +191,8 @@ def _need(tmp: List[Size], bytes_: Size) -> None:
 
 
 def _uses_scratch(tiles: TileGraph) -> bool:
-    """Whether a call may use the fixed scratch area. A helper (header) may call anything inside: it counts as one
-    that does."""
+    """Whether a call may use the fixed scratch area. A helper (header) may call anything inside: it counts as
+    one that does."""
     for n in tiles.nodes.values():
         row = tiles.table.get(n.type)
         if row is None:
@@ -199,8 +212,8 @@ def _emit(tiles: TileGraph, node: TileNode, memory) -> AscNode:
     axis = split.outer + split.vectorized
     repeats, strides = _view(tiles, node)
     layout = tiles.layout(node)
-    y = TensorAttr(node.dtype, axis, repeats, strides, split.vectorized, tiles.tile.vectorized_strides(layout),
-                   memory.get(node.name))
+    y = TensorAttr(node.dtype, axis, repeats, strides, split.vectorized,
+                   tiles.tile.vectorized_strides(layout), memory.get(node.name))
     sched = Sched((split.block_out.id, split.block_in.id) + split.vectorized,
                   -1 if node.hoisted else split.block_in.id)
     return AscNode(node.name, node.type, inputs, (y,), node.attrs, sched, node.origin)

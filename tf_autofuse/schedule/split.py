@@ -1,8 +1,8 @@
 """Where to cut: tiling cases, and the axes that a cut makes.
 
-Cutting the loop axis z at a tile size t gives zT (TILE_OUT) and zt (TILE_IN). zt and the axes inside of z lie in UB
-(the vectorized axes); the axes outside of z and zT are the outer loop. They merge into one axis that is split over
-blocks. All axes of an elementwise graph are of group y.
+Cutting the loop axis z at a tile size t gives zT (TILE_OUT) and zt (TILE_IN). zt and the axes inside of z lie
+in UB (the vectorized axes); the axes outside of z and zT are the outer loop. They merge into one axis that is
+split over blocks. All axes of an elementwise graph are of group y.
 """
 from typing import NamedTuple, Tuple
 
@@ -40,26 +40,31 @@ def split_at(graph: AscGraph, position: int) -> SplitAxes:
     cut = graph.axis(graph.loop_axes[position])
     tile_symbol = cut.name + "t_size"
     next_id = max(a.id for a in graph.axes) + 1
-    tile_out = Axis(next_id, cut.name + "T", ceil_div(cut.size, symbol(tile_symbol)), AxisType.TILE_OUT, (cut.id,))
+    tiles = ceil_div(cut.size, symbol(tile_symbol))
+    tile_out = Axis(next_id, cut.name + "T", tiles, AxisType.TILE_OUT, (cut.id,))
     tile_in = Axis(next_id + 1, cut.name + "t", symbol(tile_symbol), AxisType.TILE_IN, (cut.id,))
     outer = tuple(graph.axis(a) for a in graph.loop_axes[:position]) + (tile_out,)
-    merged = Axis(next_id + 2, "".join(a.name for a in outer), product(a.size for a in outer), AxisType.MERGED,
-                  tuple(a.id for a in outer))
-    block_symbol = merged.name + "b_size"
-    block_out = Axis(next_id + 3, merged.name + "B", ceil_div(merged.size, symbol(block_symbol)), AxisType.BLOCK_OUT,
-                     (merged.id,))
-    block_in = Axis(next_id + 4, merged.name + "b", symbol(block_symbol), AxisType.BLOCK_IN, (merged.id,))
-    return SplitAxes(graph.axes + (tile_out, tile_in, merged, block_out, block_in), cut, tile_out, tile_in, merged,
-                     block_out, block_in, tuple(a.id for a in outer),
-                     (tile_in.id,) + graph.loop_axes[position + 1:], tile_symbol, cut.name + "t_actual", block_symbol)
+    outer_ids = tuple(a.id for a in outer)
+    name, size = "".join(a.name for a in outer), product(a.size for a in outer)
+    merged = Axis(next_id + 2, name, size, AxisType.MERGED, outer_ids)
+    block_symbol = name + "b_size"
+    blocks = ceil_div(size, symbol(block_symbol))
+    block_out = Axis(next_id + 3, name + "B", blocks, AxisType.BLOCK_OUT, (merged.id,))
+    block_in = Axis(next_id + 4, name + "b", symbol(block_symbol), AxisType.BLOCK_IN, (merged.id,))
+    return SplitAxes(
+        axes=graph.axes + (tile_out, tile_in, merged, block_out, block_in), cut=cut, tile_out=tile_out,
+        tile_in=tile_in, merged=merged, block_out=block_out, block_in=block_in, outer=outer_ids,
+        vectorized=(tile_in.id,) + graph.loop_axes[position + 1:], tile_symbol=tile_symbol,
+        tile_actual=cut.name + "t_actual", block_symbol=block_symbol)
 
 
 def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
     """Positions of loop_axes worth cutting at, the best guess first, never empty.
 
-    Left out: cuts whose inner axes statically exceed UB or are more than a copy has dims, and cuts that statically
-    cannot make a copy of GOOD_TRANSFER_BYTES while the next cut outwards can only make larger ones and surely fits.
-    The innermost cut always fits; it is left out only where a cut that surely fits replaces it.
+    Left out: cuts whose inner axes statically exceed UB or are more than a copy has dims, and cuts that
+    statically cannot make a copy of GOOD_TRANSFER_BYTES while the next cut outwards can only make larger ones
+    and surely fits. The innermost cut always fits; it is left out only where a cut that surely fits replaces
+    it.
     """
     sizes = [graph.axis(a).size for a in graph.loop_axes]
     item = max(n.y.dtype.bytes for n in graph.of_type("Load", "Store"))
@@ -71,7 +76,8 @@ def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
             break
         if is_static(inner) and inner * item > usable_ub(machine, True):
             break
-        if position > 0 and last - position + 1 < MAX_TRANSFER_DIMS and _is_tiny(inner, sizes[position], item):
+        can_move_out = position > 0 and last - position + 1 < MAX_TRANSFER_DIMS
+        if can_move_out and _is_tiny(inner, sizes[position], item):
             continue
         kept.append(position)
     if all(is_static(s) for s in sizes):

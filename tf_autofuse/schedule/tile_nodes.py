@@ -1,12 +1,12 @@
 """From a simplified HintGraph and a cut to the nodes of one tile.
 
-On entry: `axes.simplify`'s result and the axes of a cut. On exit: TileNodes, each with its pattern and layout in UB,
-whether it is hoisted out of the loop, and inputs such that codegen needs no buffer of its own:
+On entry: `axes.simplify`'s result and the axes of a cut. On exit: TileNodes, each with its pattern and layout
+in UB, whether it is hoisted out of the loop, and inputs such that codegen needs no buffer of its own:
     - Broadcasts along outer axes are gone: a tile is the same for every index of such an axis;
     - every Broadcast has a BroadcastPlan (several steps where its axes are no neighbours);
     - a Scalar input has a scalar form in the op's row, all others are filled tensors;
     - what a Store reads is made in the loop by a vector instruction (a Copy, where need be);
-    - template 'unaligned': a full-size Broadcast is followed by RemovePad, every other full-size tensor is dense.
+    - template 'unaligned': RemovePad follows a full-size Broadcast; other full-size tensors are dense.
 """
 from typing import Dict, List, Mapping, Optional, Tuple
 
@@ -73,8 +73,9 @@ class TileGraph:
         return self.tile.layout(node.pattern, node.padded, self._row_align(node))
 
     def _row_align(self, node: TileNode) -> int:
-        """Elements that the rows of a padded tensor are a multiple of. What goes straight into RemovePad meets no tensor
-        of another type: its rows are padded for its own only, unless rows of its source are copied as they are."""
+        """Elements that the rows of a padded tensor are a multiple of. What goes straight into RemovePad
+        meets no tensor of another type: its rows are padded for its own only, unless rows of its source are
+        copied as they are."""
         if self.template == "unaligned" and self._is_row_broadcast(node) and self._is_full(node.pattern):
             source = self.nodes[node.inputs[0]].pattern
             if not (len(source) > 1 and source[-1] == node.pattern[-1]):
@@ -176,7 +177,8 @@ class TileGraph:
         """A tensor full of the Scalar's value."""
         key = (scalar, pattern)
         if key not in self._fills:
-            node = TileNode(self._fresh("fill"), "Broadcast", [scalar], self.nodes[scalar].dtype, pattern, None, origin,
+            dtype = self.nodes[scalar].dtype
+            node = TileNode(self._fresh("fill"), "Broadcast", [scalar], dtype, pattern, None, origin,
                             (("axes", pattern),))
             node.hoisted = True
             self._fills[key] = self._put(node)
@@ -194,11 +196,13 @@ class TileGraph:
             key = (source, pattern)
             if key not in self._broadcasts:
                 name = n.name if pattern == target and n.name not in self.nodes else self._fresh("broadcast")
-                node = TileNode(name, "Broadcast", [source], n.y.dtype, pattern, n, n.origin, (("axes", step),))
+                node = TileNode(name, "Broadcast", [source], n.y.dtype, pattern, n, n.origin,
+                                (("axes", step),))
                 node.hoisted = self.nodes[source].hoisted
                 self._broadcasts[key] = self._put(node)
                 if self._is_full(pattern) and have and self._needs_remove_pad(n.y.dtype):
-                    padless = TileNode(self._fresh("removepad"), "RemovePad", [name], n.y.dtype, pattern, None, n.origin)
+                    padless = TileNode(self._fresh("removepad"), "RemovePad", [name], n.y.dtype, pattern,
+                                       None, n.origin)
                     padless.hoisted = node.hoisted
                     self._broadcasts[key] = self._put(padless)
             source = self._broadcasts[key]
@@ -233,8 +237,9 @@ class TileGraph:
                 source.hoisted = False
             if source.type == "Load" or source.hoisted:
                 if source.name not in copies:
-                    copies[source.name] = self._put(TileNode(self._fresh("copy"), "Copy", [source.name], source.dtype,
-                                                             source.pattern, None, store.origin))
+                    copies[source.name] = self._put(TileNode(
+                        self._fresh("copy"), "Copy", [source.name], source.dtype, source.pattern, None,
+                        store.origin))
                 store.inputs = [copies[source.name]]
         self._sort()
 
@@ -260,8 +265,8 @@ class TileGraph:
         return Tile(split.vectorized, sizes, symbol(split.tile_actual), 32 // item)
 
     def _choose_padding(self) -> None:
-        """A pattern's rows are padded where some instruction needs its rows at 32 B: the result of a Broadcast, the
-        source of one that copies whole rows, and copies that are more than one block of GM."""
+        """A pattern's rows are padded where some instruction needs its rows at 32 B: the result of a
+        Broadcast, the source of one that copies whole rows, and copies that are more than one block of GM."""
         self._needs = set()
         for n in self.nodes.values():
             if self._is_row_broadcast(n):
@@ -272,7 +277,8 @@ class TileGraph:
                 if not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
                     self._needs.add(n.pattern)
         for n in self.nodes.values():
-            dense = self.template == "unaligned" and self._is_full(n.pattern) and not self._is_row_broadcast(n)
+            unpadded = self.template == "unaligned" and self._is_full(n.pattern)
+            dense = unpadded and not self._is_row_broadcast(n)
             n.padded = len(n.pattern) > 1 and not dense and n.pattern in self._needs
 
     def _is_row_broadcast(self, node: TileNode) -> bool:
@@ -280,8 +286,9 @@ class TileGraph:
         return node.type == "Broadcast" and bool(self.nodes[node.inputs[0]].pattern)
 
     def allows_unaligned(self) -> bool:
-        """Whether the template 'unaligned' is legal and differs from 'general': rows are not whole 32 B blocks anyway,
-        every full-size Load and Store is one block of GM, and RemovePad takes the dtypes, each padded for itself."""
+        """Whether the template 'unaligned' is legal and differs from 'general': rows are not whole 32 B
+        blocks anyway, every full-size Load and Store is one block of GM, and RemovePad takes the dtypes, each
+        padded for itself."""
         if len(self.split.vectorized) < 2 or self.split.vectorized not in self._needs:
             return False
         row = self.tile.sizes[self.split.vectorized[-1]]
@@ -295,6 +302,7 @@ class TileGraph:
             if self._is_row_broadcast(n):
                 source = self.nodes[n.inputs[0]].pattern
                 copies_rows = len(source) > 1 and source[-1] == n.pattern[-1]
-                if n.dtype.bytes not in _REMOVE_PAD_BYTES or (copies_rows and self.tile.row_align * n.dtype.bytes != 32):
+                padded_for_others = copies_rows and self.tile.row_align * n.dtype.bytes != 32
+                if n.dtype.bytes not in _REMOVE_PAD_BYTES or padded_for_others:
                     return False
         return True

@@ -1,7 +1,8 @@
 """What a kernel costs: cycles per pipe as formulas of tile, block dim and sizes.
 
-The objective is the published one: launch + the slowest of the pipes MTE2, MTE3 and V, which are taken to overlap
-perfectly; each pipe costs its start, the hoisted nodes once and the loop's nodes once for each tile of a block.
+The objective is the published one: launch + the slowest of the pipes MTE2, MTE3 and V, which are taken to
+overlap perfectly; each pipe costs its start, the hoisted nodes once and the loop's nodes once for each tile
+of a block.
 """
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -9,7 +10,8 @@ from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.schedule.impl_graph import BroadcastPlan, ElementPlan, ImplGraph, PadPlan, TransferPlan
-from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute, symbol)
+from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute,
+                                       symbol)
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.formula import Formula, choose, larger, of, total
 
@@ -19,8 +21,8 @@ PIPES = MTE2, MTE3, VECTOR = ("mte2", "mte3", "vector")
 
 
 class PipeCost(NamedTuple):
-    """Cycles of one pipe: `start` once, the nodes of `hoisted` once per block, those of `body` once per tile; each
-    node as (name, cycles)."""
+    """Cycles of one pipe: `start` once, the nodes of `hoisted` once per block, those of `body` once per tile;
+    each node as (name, cycles)."""
 
     pipe: str
     start: Formula
@@ -47,8 +49,10 @@ def pipe_costs(impl: ImplGraph, ops: Mapping[str, AscOp]) -> Tuple[PipeCost, ...
                 parts[VECTOR][i].append((n.name, vector_cost(impl, n, plan, ops)))
     starts = {MTE3: of(table.STORE_HEAD), VECTOR: of(table.VECTOR_HEAD)}
     if largest is not None:
-        starts[MTE2] = choose(largest, table.DMA_LARGE_BYTES, _head(table.LOAD_HEAD_SMALL), _head(table.LOAD_HEAD_LARGE))
-    return tuple(PipeCost(p, starts[p], tuple(parts[p][0]), tuple(parts[p][1])) for p in PIPES if any(parts[p]))
+        starts[MTE2] = choose(largest, table.DMA_LARGE_BYTES, _head(table.LOAD_HEAD_SMALL),
+                              _head(table.LOAD_HEAD_LARGE))
+    return tuple(PipeCost(p, starts[p], tuple(parts[p][0]), tuple(parts[p][1]))
+                 for p in PIPES if any(parts[p]))
 
 
 def objective(costs: Tuple[PipeCost, ...], tiles_per_block: Size) -> Formula:
@@ -89,8 +93,8 @@ class _Blocks(NamedTuple):
 
 
 def _blocks(plan: TransferPlan, item: int) -> _Blocks:
-    """A copy as the DMA does it: the two inner dims are one instruction. A copy whose rows may be broadcast at run time
-    is priced as if they were not."""
+    """A copy as the DMA does it: the two inner dims are one instruction. A copy whose rows may be broadcast
+    at run time is priced as if they were not."""
     row = plan.dims[-1]
     if len(plan.dims) == 1:
         return _Blocks(1, 1, row.size * item, None)
@@ -168,8 +172,8 @@ def _cast_row(api: str, source: DType, target: DType) -> str:
 
 
 def _copies(dtype: DType, rows: Size, row: Size) -> Formula:
-    """`rows` rows of `row` elements by Copy: whole vector repeats, 255 to an instruction (published for one repeat a
-    row; derived for longer rows)."""
+    """`rows` rows of `row` elements by Copy: whole vector repeats, 255 to an instruction (published for one
+    repeat a row; derived for longer rows)."""
     repeat = 256 // dtype.bytes
     repeats = rows * ceil_div(row, repeat)
     cost = table.VECTOR["Copy"].of(dtype)

@@ -1,8 +1,9 @@
 """Costs of instructions on a 910B vector core, as data: cycles, with unit and source of every number.
 
-Sources: 'ATT v1' is the published AutoFuse performance model for NPU arch 2201 (one table for all 910B); 'derived' is our
-own reasoning from it, said at the row. Vector rows: cycles = k * elements + b for one instruction (k in cycles per
-element, b in cycles), for 16-bit and for 32-bit elements. Narrower integers count as 16-bit, 64-bit as 32-bit, as there.
+Sources: 'ATT v1' is the published AutoFuse performance model for NPU arch 2201 (one table for all 910B);
+'derived' is our own reasoning from it, said at the row. Vector rows: cycles = k * elements + b for one
+instruction (k in cycles per element, b in cycles), for 16-bit and for 32-bit elements. Narrower integers
+count as 16-bit, 64-bit as 32-bit, as there.
 """
 from typing import Dict, NamedTuple, Tuple
 
@@ -36,7 +37,7 @@ VECTOR: Dict[str, VectorCost] = _rows(
     ("Adds", 0.0071, 22.0938, 0.0141, 22.0936),
     ("And", 0.0107, 17.1393, 0.0112, 17.5611),
     ("Brcb", 0.0074, 13.0572, 0.0146, 13.0732),
-    ("Cast", 0.0087, 20.4393, 0.0147, 20.1204),  # f32->f16 | f16->f32; derived for every other pair of these widths
+    ("Cast", 0.0087, 20.4393, 0.0147, 20.1204),  # f32->f16 | f16->f32; derived for other pairs of such widths
     ("Cast f16->u8", 0.0083, 19.9408, 0.0083, 19.9408),
     ("Cast u8->f16", 0.0102, 46.512, 0.0102, 46.512),
     ("Cast i64->i32", 0.0332, 18.869, 0.0332, 18.869),
@@ -81,8 +82,8 @@ VECTOR: Dict[str, VectorCost] = _rows(
     ("Ub2ub", 0.0076, 11.6372, 0.0152, 11.6372),
 )
 
-#: Derived: an instruction without a row costs what a two-operand one does (the published model prices it as 1 cycle,
-#: which makes kernels full of such ops look free).
+#: Derived: an instruction without a row costs what a two-operand one does (the published model prices it as 1
+#: cycle, which makes kernels full of such ops look free).
 UNKNOWN_VECTOR = VectorCost(Linear(0.011, 23.0), Linear(0.0213, 23.0))
 
 #: ATT v1: cycles of a kernel launch.

@@ -1,11 +1,11 @@
-"""The generated tiling function: C++14 that solves, at run time and for the real dims, what tiling/solve.py solves.
+"""The generated tiling function: C++14 that does at run time, for the real dims, what tiling/solve.py does.
 
 On entry: a fused graph of one loop nest and its ImplGraphs. On exit two texts, the same for the same input:
-`tiling_header` (struct AutofuseTilingData, included by host and device) and `tiling_functions` (autofuse_tiling_size,
-autofuse_tiling and the names and values of the struct's fields). The latter stand in a source that has <cstdint>,
-AUTOFUSE_EXPORT, struct AutofuseMachine and symbolic.size.CPP_PRELUDE. Integers are int64_t; costs are doubles in the
-order of operations that formula.text prints, so a compiler must not contract them (-ffp-contract=off) to agree
-with Python to the last bit.
+`tiling_header` (struct AutofuseTilingData, included by host and device) and `tiling_functions`
+(autofuse_tiling_size, autofuse_tiling and the names and values of the struct's fields). The latter stand in a
+source that has <cstdint>, AUTOFUSE_EXPORT, struct AutofuseMachine and symbolic.size.CPP_PRELUDE. Integers are
+int64_t; costs are doubles in the order of operations that formula.text prints, so a compiler must not
+contract them (-ffp-contract=off) to agree with Python to the last bit.
 """
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -62,8 +62,8 @@ def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field,
 
 def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     """The text of tiling_data.h."""
-    lines = ["// The tiling data that the host computes and the kernel reads.", "#pragma once", "#include <cstdint>", "",
-             "struct AutofuseTilingData {"]
+    lines = ["// The tiling data that the host computes and the kernel reads.", "#pragma once",
+             "#include <cstdint>", "", "struct AutofuseTilingData {"]
     fields = tiling_fields(fused, impls)
     lines += ["  %s %s;  // %s" % f for f in fields]
     lines += ["};", "static_assert(sizeof(AutofuseTilingData) == %d, \"padding in AutofuseTilingData\");"
@@ -125,7 +125,8 @@ Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t budget) 
   const int64_t total = outer * CeilDiv(cut, tile);
   per_block = CeilDiv(total, cores);
   const int64_t block_dim = CeilDiv(total, per_block);
-  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile, per_block,
+  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile,
+  per_block,
                 block_dim, cores};
 }
 
@@ -228,7 +229,8 @@ def _case(m: TilingModel, symbols: List[str], fields) -> str:
     """struct Case<key>: one variant's model. Members are the symbols that it computes with."""
     conditions = " && ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "true"
     limits = " && ".join(dict.fromkeys("%s <= %d" % (to_cpp(l.value), l.bound) for l in m.limits)) or "true"
-    empty = " || ".join("%s == 0" % to_cpp(s) for s in (m.cut, m.outer) + m.inner_sizes if s == 0 or not is_static(s))
+    decisive = [s for s in (m.cut, m.outer) + m.inner_sizes if not is_static(s) or s == 0]
+    empty = " || ".join("%s == 0" % to_cpp(s) for s in decisive)
     inner = ["int64_t inner = 1;"] if m.inner_sizes else []
     inner += ["if (%s > budget || (inner *= %s) > budget) return false;" % (to_cpp(s), to_cpp(s))
               for s in m.inner_sizes]
@@ -250,15 +252,17 @@ def _case(m: TilingModel, symbols: List[str], fields) -> str:
         _Method("bool", "InnerWithin", "int64_t budget", tuple(inner) + ("return true;",)),
         _Method("bool", "WithinLimits", tile, ("return %s;" % limits,)),
         _Method("int64_t", "UbBytes", tile, tuple(bytes_) + ("return bytes;",)),
-        _Method("double", "Cost", "%s, int64_t %s, int64_t %s" % (tile, TILES_PER_BLOCK, BLOCK_DIM), _cost_lines(m)),
+        _Method("double", "Cost", "%s, int64_t %s, int64_t %s" % (tile, TILES_PER_BLOCK, BLOCK_DIM),
+                _cost_lines(m)),
         _Method("void", "Fill", "const Choice& choice, AutofuseTilingData* t",
                 ("const int64_t %s = choice.tile;" % m.tile_symbol,) + tuple(fill)),
     )
     bodies = "\n".join(line for method in methods for line in method.lines)
     members = [s for s in symbols if _mentions(bodies, s)]
     lines = ["// key %d: %s" % (m.key, m.template), "struct Case%d {" % m.key]
-    lines += ["  static constexpr int32_t kKey = %d;" % m.key, "  static constexpr int64_t kAlign = %d;" % m.align,
-              "  static constexpr int64_t kLine = %d;" % m.line, "  static constexpr int64_t kReserved = %d;" % m.reserved]
+    constants = (("int32_t kKey", m.key), ("int64_t kAlign", m.align), ("int64_t kLine", m.line),
+                 ("int64_t kReserved", m.reserved))
+    lines += ["  static constexpr %s = %d;" % c for c in constants]
     lines += ["  int64_t %s;" % s for s in members]
     lines.append("  explicit Case%d(const int64_t* sizes)%s { (void)sizes; }" % (
         m.key, "".join("%s %s(sizes[%d])" % (":" if i == 0 else ",", s, symbols.index(s))
@@ -293,7 +297,9 @@ def _cost_lines(m: TilingModel) -> Tuple[str, ...]:
         lines += _sum("%s_once" % p.pipe, (("start", p.start),) + p.hoisted)
         if p.body:
             lines += _sum("%s_tile" % p.pipe, p.body)
-        whole = "%s_once + D(%s) * %s_tile" % (p.pipe, TILES_PER_BLOCK, p.pipe) if p.body else "%s_once" % p.pipe
+        whole = "%s_once" % p.pipe
+        if p.body:
+            whole += " + D(%s) * %s_tile" % (TILES_PER_BLOCK, p.pipe)
         slowest = "Larger(%s, %s)" % (slowest, whole)
     return tuple(lines) + ("return %s + %s;" % (repr(table.LAUNCH), slowest),)
 
@@ -306,8 +312,9 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
 
 def _tiling(models: Sequence[TilingModel]) -> str:
     lines = ["AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }", "",
-             "AUTOFUSE_EXPORT int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,",
-             "                                        uint32_t* block_dim, uint64_t* workspace_bytes) {",
+             "AUTOFUSE_EXPORT int32_t autofuse_tiling(",
+             "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
+             "    uint64_t* workspace_bytes) {",
              "  auto* t = static_cast<AutofuseTilingData*>(tiling);",
              "  *t = AutofuseTilingData{};",
              "  *block_dim = 0;",
@@ -320,15 +327,17 @@ def _tiling(models: Sequence[TilingModel]) -> str:
     for m in (m for m in models if m.conditions):
         lines += ["  if (case%d.Applies()) {" % m.key,
                   "    best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key, "  }"]
-    rest = ["best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key for m in models if not m.conditions]
-    if any(m.conditions for m in models):
+    rest = ["best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key
+            for m in models if not m.conditions]
+    if len(rest) < len(models):
         lines += ["  if (best.key < 0) {"] + ["    " + line for line in rest] + ["  }"]
     else:
         lines += ["  " + line for line in rest]
     lines.append("  switch (best.key) {")
     for m in models:
         lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]
-    lines += ["    default:", "      return 1;", "  }", "  *block_dim = t->block_dim;", "  return 0;", "}", ""]
+    lines += ["    default:", "      return 1;", "  }", "  *block_dim = t->block_dim;", "  return 0;", "}",
+              ""]
     return "\n".join(lines)
 
 

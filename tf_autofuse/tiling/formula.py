@@ -1,8 +1,8 @@
 """Real-valued formulas over sizes: one text that Python and the generated C++ both compute, bit for bit.
 
-A formula is built from numbers and sizes with + * / max and `choose`. It prints fully parenthesized, so that both
-languages round in the same order; Python runs the very text that C++ does. Sizes inside are exact 64-bit integers
-until D() turns them into doubles. Static parts are folded when the formula is built, never later.
+A formula is built from numbers and sizes with + * / max and `choose`. It prints fully parenthesized, so that
+both languages round in the same order; Python runs the very text that C++ does. Sizes inside are exact 64-bit
+integers until D() turns them into doubles. Static parts are folded when the formula is built, never later.
 """
 from typing import Any, Callable, Dict, NamedTuple, Sequence, Union
 
@@ -39,7 +39,8 @@ def of(value: Value) -> Formula:
         "size", (value,))
 
 
-def _folded(kind: str, a: Formula, b: Formula, neutral: float, compute: Callable[[float, float], float]) -> Formula:
+def _folded(kind: str, a: Formula, b: Formula, neutral: float,
+            compute: Callable[[float, float], float]) -> Formula:
     if a.kind == b.kind == "number":
         return of(compute(a.args[0], b.args[0]))
     for one, other in ((a, b), (b, a)):
@@ -56,7 +57,8 @@ def larger(a: Value, b: Value) -> Formula:
 
 
 def choose(x: Value, bound: Value, below: Value, otherwise: Value) -> Formula:
-    """below where x < bound, else otherwise. Both are computed, so both must have a value wherever either is taken."""
+    """below where x < bound, else otherwise. Both are computed, so both must have a value wherever either is
+    taken."""
     x, bound = of(x), of(bound)
     if x.kind == bound.kind == "number":
         return of(below if x.args[0] < bound.args[0] else otherwise)
@@ -102,6 +104,6 @@ SCOPE: Dict[str, Any] = {
 
 
 def compiled(expression: str, parameters: Sequence[str]) -> Callable:
-    """A Python function of the named symbols that computes a printed size or formula. The text is our own print of
-    sizes, and nothing but SCOPE is in reach of it."""
+    """A Python function of the named symbols that computes a printed size or formula. The text is our own
+    print of sizes, and nothing but SCOPE is in reach of it."""
     return eval("lambda %s: %s" % (", ".join(parameters), expression), dict(SCOPE))

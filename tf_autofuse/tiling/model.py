@@ -1,8 +1,9 @@
 """The tiling problem of one kernel variant, as formulas: what may be chosen, what must hold, what it costs.
 
-Variables: the tile size (elements of the cut axis) and the number of tiles of one block. On exit everything is
-symbolic in the graph's sizes, the tile and the block dim; no number of a machine is inside, so that one generated
-tiling function serves every machine. tiling/solve.py and the C++ of tiling/cpp.py run the same model.
+Variables: the tile size (elements of the cut axis) and the number of tiles of one block. On exit everything
+is symbolic in the graph's sizes, the tile and the block dim; no number of a machine is inside, so that one
+generated tiling function serves every machine. tiling/solve.py and the C++ of tiling/cpp.py run the same
+model.
 """
 from dataclasses import dataclass
 from typing import Mapping, Tuple
@@ -33,10 +34,10 @@ class ContainerBytes:
 
 @dataclass(frozen=True)
 class TilingModel:
-    """cut: size of the cut axis; outer: product of the other outer axes; inner: of the vectorized axes but the tile.
-    align, line: elements that a small and a large tile are a multiple of (1: any).
-    reserved: bytes of UB that must stay free beside the containers. pipes: what the cost is made of. cost: cycles over
-    sizes, tile, TILES_PER_BLOCK and cost_model.BLOCK_DIM."""
+    """cut: size of the cut axis; outer: product of the other outer axes; inner: of the vectorized axes but
+    the tile. align, line: elements that a small and a large tile are a multiple of (1: any). reserved: bytes
+    of UB that must stay free beside the containers. pipes: what the cost is made of. cost: cycles over sizes,
+    tile, TILES_PER_BLOCK and cost_model.BLOCK_DIM."""
 
     key: int
     template: str

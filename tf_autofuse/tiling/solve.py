@@ -1,19 +1,20 @@
-"""The axes-reorder solver in Python: the twin of the generated C++ (tiling/cpp.py), step by step and number by number.
+"""The axes-reorder solver in Python: the twin of the generated C++ (tiling/cpp.py), step by step and number
+by number.
 
 For each kernel variant whose conditions hold
-    1. the largest tile that fits UB and the DMA's limits, by bisection, rounded down to whole blocks of memory;
-    2. for a number of cores d = 1, 2, 4, ..., all: the largest tile that still gives each of them one (small shapes:
-       smaller tiles on more cores), tiles per block, then the smallest tile that keeps that number of tiles per block
-       (balance); the cheapest by the model wins, fewer cores on a tie;
+    1. the largest tile that fits UB and the DMA's limits, by bisection, rounded down to whole memory blocks;
+    2. for a number of cores d = 1, 2, 4, ..., all: the largest tile that still gives each of them one (small
+       shapes: smaller tiles on more cores), tiles per block, then the smallest tile that keeps that number of
+       tiles per block (balance); the cheapest by the model wins, fewer cores on a tie;
     3. neighbouring numbers of cores, fewer first, while the objective improves.
-Then the best variant: one with conditions, where it holds and has a plan, before those without; among equals by
-objective, or by use of UB where objectives are close.
+Then the best variant: one with conditions, where it holds and has a plan, before those without; among equals
+by objective, or by use of UB where objectives are close.
 
 Every shape has a plan as long as one variant always fits (schedule makes sure); a shape with an empty dim has
 block_dim 0.
 """
 from dataclasses import dataclass
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tf_autofuse.machine import Machine, usable_ub
 from tf_autofuse.symbolic.size import to_cpp
@@ -29,8 +30,9 @@ class NoPlan(Exception):
 
 @dataclass(frozen=True)
 class TilingPlan:
-    """tile: elements of the cut axis in UB; tiles_per_block: of the largest block; block_dim: cores, 0 for an empty shape.
-    containers: (tiling data field, bytes of one buffer); ub_bytes: of all buffers together; cost: cycles."""
+    """tile: elements of the cut axis in UB; tiles_per_block: of the largest block; block_dim: cores, 0 for an
+    empty shape. containers: (tiling data field, bytes of one buffer); ub_bytes: of all buffers together;
+    cost: cycles."""
 
     key: int
     tile: int
@@ -111,9 +113,10 @@ def _tuple(items) -> str:
 
 def _compile(m: TilingModel, symbols: Tuple[str, ...]) -> _Case:
     tile = symbols + (m.tile_symbol,)
+    conditions = ["%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions]
     return _Case(
         m,
-        compiled(" and ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "1 == 1", symbols),
+        compiled(" and ".join(conditions) or "1 == 1", symbols),
         compiled(_tuple(map(to_cpp, (m.cut, m.outer) + m.inner_sizes)), symbols),
         compiled("(%s, %s)" % (_tuple(_largest_of(c.sizes) for c in m.containers),
                                _largest_of(m.tmp_bytes) if m.tmp_bytes else "0"), tile),
@@ -176,8 +179,8 @@ def _solve(case: _Case, v, cores: int, ub_bytes: int) -> Optional[_Choice]:
         total = outer * _ceil_div(cut, tile)
         per_block = _ceil_div(total, d)
         block_dim = _ceil_div(total, per_block)
-        return _Choice(case.cost(*v, tile, per_block, block_dim), float(ub(tile)) / float(budget), m.key, tile, per_block,
-                       block_dim, d)
+        cost = case.cost(*v, tile, per_block, block_dim)
+        return _Choice(cost, float(ub(tile)) / float(budget), m.key, tile, per_block, block_dim, d)
 
     best = candidate(1)
     d = 2
