@@ -220,7 +220,7 @@ def version():
 
 def _console() -> Console:
     # Into a file or a pipe nothing is cut to the width of a screen.
-    return Console(width=None if sys.stdout.isatty() else 160)
+    return Console(width=None if sys.stdout.isatty() else 240)
 
 
 def _cache_dir() -> Optional[str]:
