@@ -47,16 +47,22 @@ def _render_one(record: GraphRecord, console: Console) -> None:
 
 
 def _render_refusals(plan, console: Console) -> None:
-    by_reason = collections.OrderedDict()
+    """One line per code: reasons name nodes, so that each would have a line of its own."""
+    by_code = collections.OrderedDict()
     for decision in plan.decisions:
         if decision.region < 0:
-            by_reason.setdefault((decision.code, decision.reason), []).append("%s (%s)" % (decision.name, decision.op))
+            by_code.setdefault(decision.code, []).append((decision.reason, "%s (%s)" % (decision.name, decision.op)))
     for refusal in plan.refusals:
-        by_reason.setdefault((refusal.code, refusal.reason), []).append("%s with %s" % (refusal.a, refusal.b))
-    if not by_reason:
+        by_code.setdefault(refusal.code, []).append((refusal.reason, "%s with %s" % (refusal.a, refusal.b)))
+    if not by_code:
         return
-    table = Table("nodes", "code", "why not fused", "for example")
-    for (code, reason), nodes in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        shown = ", ".join(nodes[:_EXAMPLES]) + (", ..." if len(nodes) > _EXAMPLES else "")
-        table.add_row(str(len(nodes)), code, reason, shown)
+    table = Table("count", "code", "why not fused, for example", "nodes, for example")
+    for code, found in sorted(by_code.items(), key=lambda item: -len(item[1])):
+        reasons = list(collections.OrderedDict.fromkeys(reason for reason, _ in found))
+        nodes = [node for _, node in found]
+        table.add_row(str(len(found)), code, _shown(reasons, "; "), _shown(nodes, ", "))
     console.print(table)
+
+
+def _shown(items, separator: str) -> str:
+    return separator.join(items[:_EXAMPLES]) + (separator + "..." if len(items) > _EXAMPLES else "")
