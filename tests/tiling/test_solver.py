@@ -115,7 +115,7 @@ def test_cpp_is_the_python_solver(kernels, name):
     kernel = kernels[name]
     seen = set()
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
     @given(any_shape(kernel.sample, LARGEST[max(1, len(kernel.sample.symbols))]),
            st.sampled_from((1, 2, 3, 20, 40, 48)), st.sampled_from((FULL_UB, FULL_UB, 40000, 9000, 1500)))
     def check(chosen, cores, ub):
@@ -147,7 +147,7 @@ def test_cpp_is_the_python_solver(kernels, name):
     assert seen
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_plans_cover_every_element_once(data):
     """Random graphs with the solver's own plans, on few cores and little UB so that there are tails and
