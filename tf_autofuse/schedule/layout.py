@@ -47,9 +47,17 @@ class Tile:
         self.sizes = sizes
         self.actual = actual
         self.row_align = row_align
+        self._layouts: Dict[Tuple, Layout] = {}  # sizes are slow to compute, and few tensors differ
+        self._bytes: Dict[Tuple, Size] = {}
 
     def layout(self, pattern: Pattern, padded: bool, row_align: int = 0) -> Layout:
         """row_align: of this tensor's padded rows, where it differs from that of all."""
+        key = (pattern, padded, row_align)
+        if key not in self._layouts:
+            self._layouts[key] = self._layout(pattern, padded, row_align)
+        return self._layouts[key]
+
+    def _layout(self, pattern: Pattern, padded: bool, row_align: int) -> Layout:
         sizes = tuple(self.sizes[a] for a in pattern)
         if not sizes:
             return Layout(pattern, (), (), 1)
@@ -74,7 +82,10 @@ class Tile:
 
     def bytes(self, layout: Layout, item_bytes: int) -> Size:
         """Bytes of the tensor in UB: a multiple of CONTAINER_ALIGN."""
-        return align_up(layout.elements * item_bytes, CONTAINER_ALIGN)
+        key = (layout.pattern, layout.row, item_bytes)
+        if key not in self._bytes:
+            self._bytes[key] = align_up(layout.elements * item_bytes, CONTAINER_ALIGN)
+        return self._bytes[key]
 
     def vectorized_strides(self, layout: Layout) -> Tuple[Size, ...]:
         by_axis = dict(zip(layout.pattern, layout.strides))
