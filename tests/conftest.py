@@ -1,7 +1,8 @@
 """What every test room shares: which rooms need TensorFlow, and golden files.
 
-tests/differential, tests/frontend and tests/models need TensorFlow; everything else runs without it, on Python 3.7 to
-3.11 (a single module elsewhere that compares with TensorFlow begins with pytest.importorskip("tensorflow")).
+tests/differential, tests/frontend and tests/models need TensorFlow; everything else runs without it, on
+Python 3.7 to 3.11 (a single module elsewhere that compares with TensorFlow begins with
+pytest.importorskip("tensorflow")).
 """
 import difflib
 import importlib.util
@@ -17,8 +18,11 @@ collect_ignore = [] if importlib.util.find_spec("tensorflow") else list(TF_ROOMS
 
 
 def pytest_addoption(parser):
-    parser.addoption("--update-golden", action="store_true",
-                     help="rewrite golden files with what the tests produce (also: AUTOFUSE_UPDATE_GOLDEN=1)")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite golden files with what the tests produce (also: AUTOFUSE_UPDATE_GOLDEN=1)",
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -32,7 +36,9 @@ def pytest_collection_modifyitems(items):
 def golden(request):
     """golden("name.txt", text) compares text with the file golden/name.txt beside the test module."""
     folder = pathlib.Path(str(request.fspath)).parent / "golden"
-    update = request.config.getoption("--update-golden") or os.environ.get("AUTOFUSE_UPDATE_GOLDEN", "0") == "1"
+    update = (
+        request.config.getoption("--update-golden") or os.environ.get("AUTOFUSE_UPDATE_GOLDEN", "0") == "1"
+    )
 
     def check(name: str, text: str) -> None:
         path = folder / name
@@ -44,8 +50,17 @@ def golden(request):
             pytest.fail("golden file %s is missing; run pytest --update-golden and review it" % path)
         expected = path.read_bytes().decode()
         if text != expected:
-            pytest.fail("differs from %s (pytest --update-golden rewrites it):\n%s" % (path, "".join(
-                difflib.unified_diff(expected.splitlines(True), text.splitlines(True), "golden", "now"))),
-                pytrace=False)
+            pytest.fail(
+                "differs from %s (pytest --update-golden rewrites it):\n%s"
+                % (
+                    path,
+                    "".join(
+                        difflib.unified_diff(
+                            expected.splitlines(True), text.splitlines(True), "golden", "now"
+                        )
+                    ),
+                ),
+                pytrace=False,
+            )
 
     return check

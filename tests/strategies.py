@@ -1,14 +1,15 @@
-"""Hypothesis strategies for values that several rooms test with: sizes, HintGraphs, fused graphs and their inputs.
+"""Hypothesis strategies for values that several rooms test with: sizes, HintGraphs, fused graphs and their
+inputs.
 
 sizes
-    A size is drawn as a tree together with its naive meaning, so that what the symbolic room makes of it can be
-    compared with what was asked for: `SizeTree.build()` and `SizeTree.value(values)`.
+    A size is drawn as a tree together with its naive meaning, so that what the symbolic room makes of it can
+    be compared with what was asked for: `SizeTree.build()` and `SizeTree.value(values)`.
 graphs
-    `fused_graphs()` draws verified FusedGraphs of one HintGraph: elementwise ops, casts, comparisons and selects
-    over tensors that broadcast against each other, with static sizes, symbols, and dims of which it shows only at run time
-    whether they broadcast. `dims_for` and `arrays_for` make inputs for them.
-All are drawn as a list of numbers that a builder reads its choices from: quick to draw, and shrinking the list shrinks
-what is built.
+    `fused_graphs()` draws verified FusedGraphs of one HintGraph: elementwise ops, casts, comparisons and
+    selects over tensors that broadcast against each other, with static sizes, symbols, and dims of which it
+    shows only at run time whether they broadcast. `dims_for` and `arrays_for` make inputs for them.
+All are drawn as a list of numbers that a builder reads its choices from: quick to draw, and shrinking the
+list shrinks what is built.
 """
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
@@ -57,19 +58,38 @@ def _broadcast(a, b):
     return b if a == 1 else a
 
 
-_BUILD = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": sz.maximum,
-          "min": sz.minimum, "floor_div": sz.floor_div, "ceil_div": sz.ceil_div, "broadcast": sz.broadcast_size,
-          "stride": sz.stride_or_zero}
-_VALUE = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "max": max, "min": min,
-          "floor_div": lambda a, b: a // b if b else 0, "ceil_div": lambda a, b: (a + b - 1) // b if b else 0,
-          "broadcast": _broadcast, "stride": lambda dim, stride: 0 if dim == 1 else stride}
+_BUILD = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "max": sz.maximum,
+    "min": sz.minimum,
+    "floor_div": sz.floor_div,
+    "ceil_div": sz.ceil_div,
+    "broadcast": sz.broadcast_size,
+    "stride": sz.stride_or_zero,
+}
+_VALUE = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "max": max,
+    "min": min,
+    "floor_div": lambda a, b: a // b if b else 0,
+    "ceil_div": lambda a, b: (a + b - 1) // b if b else 0,
+    "broadcast": _broadcast,
+    "stride": lambda dim, stride: 0 if dim == 1 else stride,
+}
 
-_LEAVES = [SizeTree("symbol", (n,)) for n in SYMBOLS] + [SizeTree("int", (v,)) for v in (0, 1, 2, 3, 4, 16, 128)]
+_LEAVES = [SizeTree("symbol", (n,)) for n in SYMBOLS] + [
+    SizeTree("int", (v,)) for v in (0, 1, 2, 3, 4, 16, 128)
+]
 
 
 def size_trees(functions: Tuple[str, ...] = tuple(_BUILD), max_leaves: int = 8):
-    """SizeTrees over SYMBOLS and small integers, from a list of numbers read as a stack machine's program (drawing
-    the tree node by node costs ten times as much)."""
+    """SizeTrees over SYMBOLS and small integers, from a list of numbers read as a stack machine's program
+    (drawing the tree node by node costs ten times as much)."""
+
     def run(program):
         stack = []
         for code in program:
@@ -109,11 +129,16 @@ class _Choices:
 
 
 #: Types whose results are the same bits wherever they are computed, and that every target takes, by dtype.
-UNARY: Dict[DType, Tuple[str, ...]] = {FLOAT32: ("Abs", "Neg", "Relu", "Floor", "Rint"), INT32: ("Neg", "Relu")}
-BINARY: Dict[DType, Tuple[str, ...]] = {FLOAT32: ("Add", "Mul", "Sub", "Maximum", "Minimum"),
-                                        INT32: ("Add", "Mul", "Sub", "Maximum", "Minimum")}
+UNARY: Dict[DType, Tuple[str, ...]] = {
+    FLOAT32: ("Abs", "Neg", "Relu", "Floor", "Rint"),
+    INT32: ("Neg", "Relu"),
+}
+BINARY: Dict[DType, Tuple[str, ...]] = {
+    FLOAT32: ("Add", "Mul", "Sub", "Maximum", "Minimum"),
+    INT32: ("Add", "Mul", "Sub", "Maximum", "Minimum"),
+}
 COMPARE = ("Gt", "Le", "Eq")
-CONSTANTS = {FLOAT32: (0.5, -1.0, 0.0, 2.0 ** 100, float("inf")), INT32: (1, -3, 0, 2 ** 31 - 1)}
+CONSTANTS = {FLOAT32: (0.5, -1.0, 0.0, 2.0**100, float("inf")), INT32: (1, -3, 0, 2**31 - 1)}
 
 
 class _GraphProgram:
@@ -125,7 +150,9 @@ class _GraphProgram:
         self.guards: List[Guard] = []
         self.read = set()
         rank = self.c.pick((2, 1, 3))
-        kinds = [self.c.pick(("symbol", "static", "broadcast") if symbolic else ("static",)) for _ in range(rank)]
+        kinds = [
+            self.c.pick(("symbol", "static", "broadcast") if symbolic else ("static",)) for _ in range(rank)
+        ]
         count = self.c.pick((2, 1, 3))
         count = max(count, 2) if "broadcast" in kinds else count
         self.dtypes = [self.c.pick(input_dtypes) for _ in range(count)]
@@ -147,7 +174,9 @@ class _GraphProgram:
                 for i in range(2, count):
                     dims[i][k] = 1
                 extents[k] = both
-        self.builder = HintBuilder("random", [("z%d" % k, e) for k, e in enumerate(extents)], tuple(self.sizes))
+        self.builder = HintBuilder(
+            "random", [("z%d" % k, e) for k, e in enumerate(extents)], tuple(self.sizes)
+        )
         self.extents, self.dims = extents, dims
         self.values: List[Tuple[TensorRef, Tuple[int, ...]]] = [self.load(i) for i in range(count)]
 
@@ -159,13 +188,17 @@ class _GraphProgram:
     def load(self, i: int):
         dense = dense_strides(self.dims[i])
         mask = tuple(0 if sz.known_equal(d, 1) else 1 for d in self.dims[i])
-        strides = [s if sz.known_equal(d, e) else sz.stride_or_zero(d, s)
-                   for d, e, s in zip(self.dims[i], self.extents, dense)]
+        strides = [
+            s if sz.known_equal(d, e) else sz.stride_or_zero(d, s)
+            for d, e, s in zip(self.dims[i], self.extents, dense)
+        ]
         ref = self.builder.load(self.builder.data(i, self.dtypes[i]), mask, strides)
         if self.dtypes[i] in (FLOAT16, BFLOAT16):
             ref = self.builder.op("Cast", ref, dtype=FLOAT32)
         elif self.dtypes[i] is BOOL:
-            ref = self.builder.op("Where", ref, self.builder.scalar(1.0, FLOAT32), self.builder.scalar(-2.0, FLOAT32))
+            ref = self.builder.op(
+                "Where", ref, self.builder.scalar(1.0, FLOAT32), self.builder.scalar(-2.0, FLOAT32)
+            )
         return ref, mask
 
     def op(self) -> None:
@@ -206,15 +239,25 @@ class _GraphProgram:
                     ref, dtype = self.builder.op("Cast", ref, dtype=FLOAT16), FLOAT16
                 self.builder.store(ref, len(outputs))
                 outputs.append(KernelIO(dtype, tuple(self.extents)))
-        return FusedGraph("random", "pointwise", tuple(KernelIO(d, tuple(x)) for d, x in zip(self.dtypes, self.dims)),
-                          tuple(outputs), tuple(self.sizes), tuple(self.guards), (self.builder.graph(),))
+        return FusedGraph(
+            "random",
+            "pointwise",
+            tuple(KernelIO(d, tuple(x)) for d, x in zip(self.dtypes, self.dims)),
+            tuple(outputs),
+            tuple(self.sizes),
+            tuple(self.guards),
+            (self.builder.graph(),),
+        )
 
 
-def fused_graphs(symbolic: bool = True, input_dtypes: Sequence[DType] = (FLOAT32, FLOAT16, INT32), max_size: int = 48):
-    """FusedGraphs of one HintGraph; with symbolic=False all sizes are static. max_size bounds the list of choices,
-    and with it the number of ops (about a quarter of it, at most 14 values)."""
+def fused_graphs(
+    symbolic: bool = True, input_dtypes: Sequence[DType] = (FLOAT32, FLOAT16, INT32), max_size: int = 48
+):
+    """FusedGraphs of one HintGraph; with symbolic=False all sizes are static. max_size bounds the list of
+    choices, and with it the number of ops (about a quarter of it, at most 14 values)."""
     return st.lists(st.integers(0, 119), min_size=6, max_size=max_size).map(
-        lambda numbers: _GraphProgram(numbers, symbolic, input_dtypes).finish())
+        lambda numbers: _GraphProgram(numbers, symbolic, input_dtypes).finish()
+    )
 
 
 def dims_for(fused: FusedGraph, numbers: Sequence[int], extents: Sequence[int] = (3, 1, 0, 2, 17, 33)):
@@ -251,7 +294,9 @@ def arrays_for(fused: FusedGraph, dims, seed: int) -> List[np.ndarray]:
         else:
             values = np.where(rng.rand(*shape) < 0.1, rng.choice(_SPECIAL, shape), rng.randn(*shape) * 10)
             if io.dtype is BFLOAT16:
-                arrays.append((values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).reshape(shape))
+                arrays.append(
+                    (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).reshape(shape)
+                )
             else:
                 arrays.append(values.astype(io.dtype.numpy).reshape(shape))
     return arrays

@@ -1,6 +1,18 @@
 """Small fused graphs that the tests of the IR share."""
-from tf_autofuse.ir.asc_graph import (AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Memory, Position, Sched,
-                                      TensorAttr, TensorRef, attrs)
+from tf_autofuse.ir.asc_graph import (
+    AscGraph,
+    AscNode,
+    Axis,
+    AxisType,
+    FusedGraph,
+    KernelIO,
+    Memory,
+    Position,
+    Sched,
+    TensorAttr,
+    TensorRef,
+    attrs,
+)
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
@@ -15,14 +27,26 @@ def public_example() -> FusedGraph:
     added = b.op("Add", b.broadcast_to(a, (1, 1)), y, origin=("Add",))
     b.store(b.op("Relu", added, origin=("Relu",)), 0)
     graph = b.graph()
-    return FusedGraph(graph.name, "pointwise", (KernelIO(FLOAT32, (128,)), KernelIO(FLOAT32, (192, 128))),
-                      (KernelIO(FLOAT32, (192, 128)),), (), (), (graph,), ("Abs", "Add", "Relu"))
+    return FusedGraph(
+        graph.name,
+        "pointwise",
+        (KernelIO(FLOAT32, (128,)), KernelIO(FLOAT32, (192, 128))),
+        (KernelIO(FLOAT32, (192, 128)),),
+        (),
+        (),
+        (graph,),
+        ("Abs", "Add", "Relu"),
+    )
 
 
 def run_time_broadcast() -> FusedGraph:
     """where(x[s0, 128] > y[s1, 1], x, 0.5), float16 inside float32; s0 against s1 is decided at run time."""
     s0, s1, s2 = symbol("s0"), symbol("s1"), symbol("s2")
-    sizes = (SizeVar("s0", InputDim(0, 0), 7), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", broadcast_size(s0, s1)))
+    sizes = (
+        SizeVar("s0", InputDim(0, 0), 7),
+        SizeVar("s1", InputDim(1, 0)),
+        SizeVar("s2", broadcast_size(s0, s1)),
+    )
     b = HintBuilder("autofuse_pointwise_1_Greater_Select", [("z0", s2), ("z1", 128)], sizes)
     x = b.load(b.data(0, FLOAT16), (1, 1), strides=(stride_or_zero(s0, 128), 1))
     y = b.load(b.data(1, FLOAT16), (1, 0), strides=(stride_or_zero(s1, 1), 0))
@@ -32,9 +56,16 @@ def run_time_broadcast() -> FusedGraph:
     b.store(b.op("Cast", chosen, dtype=FLOAT16), 0)
     b.store(mask, 1)
     graph = b.graph()
-    return FusedGraph(graph.name, "pointwise", (KernelIO(FLOAT16, (s0, 128)), KernelIO(FLOAT16, (s1, 1))),
-                      (KernelIO(FLOAT16, (s2, 128)), KernelIO(BOOL, (s2, 128))), sizes,
-                      (Guard("broadcast", s0, s1, "model/Greater"),), (graph,), ("model/Greater", "model/Select"))
+    return FusedGraph(
+        graph.name,
+        "pointwise",
+        (KernelIO(FLOAT16, (s0, 128)), KernelIO(FLOAT16, (s1, 1))),
+        (KernelIO(FLOAT16, (s2, 128)), KernelIO(BOOL, (s2, 128))),
+        sizes,
+        (Guard("broadcast", s0, s1, "model/Greater"),),
+        (graph,),
+        ("model/Greater", "model/Select"),
+    )
 
 
 def fill() -> FusedGraph:
@@ -43,8 +74,15 @@ def fill() -> FusedGraph:
     b.store(b.op("Neg", b.load(b.data(0, FLOAT32), (1,), strides=(-2,), offset=5)), 0)
     c = HintBuilder("rank0", [("z0", 1)])
     c.store(c.scalar(-0.0, FLOAT32), 1)
-    return FusedGraph("fill", "pointwise", (KernelIO(FLOAT32, (6,)),),
-                      (KernelIO(FLOAT32, (3,)), KernelIO(FLOAT32, ())), (), (), (b.graph(), c.graph()))
+    return FusedGraph(
+        "fill",
+        "pointwise",
+        (KernelIO(FLOAT32, (6,)),),
+        (KernelIO(FLOAT32, (3,)), KernelIO(FLOAT32, ())),
+        (),
+        (),
+        (b.graph(), c.graph()),
+    )
 
 
 def through_workspace() -> FusedGraph:
@@ -52,37 +90,70 @@ def through_workspace() -> FusedGraph:
     b = HintBuilder("first", [("z0", 4), ("z1", 3)])
     b.store(b.op("Exp", b.load(b.data(0, FLOAT32), (1, 1))), 0)
     first = b.graph()
-    first = first.with_nodes(first.nodes[:-1] + (AscNode(
-        "workspace_0", "Workspace", (TensorRef("store_0"),), (TensorAttr(FLOAT32),), attrs(index=0)),))
+    first = first.with_nodes(
+        first.nodes[:-1]
+        + (
+            AscNode(
+                "workspace_0", "Workspace", (TensorRef("store_0"),), (TensorAttr(FLOAT32),), attrs(index=0)
+            ),
+        )
+    )
     c = HintBuilder("second", [("z0", 3), ("z1", 4)])
     c.store(c.op("Neg", c.load(c.data(0, FLOAT32), (1, 1), strides=(1, 3))), 0)
     second = c.graph()
-    second = second.with_nodes((AscNode("data_0", "Workspace", (), (TensorAttr(FLOAT32),), attrs(index=0)),)
-                               + second.nodes[1:])
-    return FusedGraph("through_workspace", "pointwise", (KernelIO(FLOAT32, (4, 3)),), (KernelIO(FLOAT32, (3, 4)),),
-                      (), (), (first, second))
+    second = second.with_nodes(
+        (AscNode("data_0", "Workspace", (), (TensorAttr(FLOAT32),), attrs(index=0)),) + second.nodes[1:]
+    )
+    return FusedGraph(
+        "through_workspace",
+        "pointwise",
+        (KernelIO(FLOAT32, (4, 3)),),
+        (KernelIO(FLOAT32, (3, 4)),),
+        (),
+        (),
+        (first, second),
+    )
 
 
 ALL = {f.__name__: f for f in (public_example, run_time_broadcast, fill, through_workspace)}
 
 
 def impl_example():
-    """The public example scheduled by hand: z0 cut into tiles, abs and its broadcast hoisted out of the loop."""
+    """The public example scheduled by hand: z0 cut into tiles, abs and its broadcast hoisted out of the
+    loop."""
     t, blocks = symbol("z0t_size"), symbol("z0Tb_size")
     outer = ceil_div(192, t)
-    axes = (Axis(0, "z0", 192), Axis(1, "z1", 128), Axis(2, "z0T", outer, AxisType.TILE_OUT, (0,)),
-            Axis(3, "z0t", t, AxisType.TILE_IN, (0,)), Axis(4, "z0T", outer, AxisType.MERGED, (2,)),
-            Axis(5, "z0TB", ceil_div(outer, blocks), AxisType.BLOCK_OUT, (4,)),
-            Axis(6, "z0Tb", blocks, AxisType.BLOCK_IN, (4,)))
+    axes = (
+        Axis(0, "z0", 192),
+        Axis(1, "z1", 128),
+        Axis(2, "z0T", outer, AxisType.TILE_OUT, (0,)),
+        Axis(3, "z0t", t, AxisType.TILE_IN, (0,)),
+        Axis(4, "z0T", outer, AxisType.MERGED, (2,)),
+        Axis(5, "z0TB", ceil_div(outer, blocks), AxisType.BLOCK_OUT, (4,)),
+        Axis(6, "z0Tb", blocks, AxisType.BLOCK_IN, (4,)),
+    )
 
     def view(full, strides, memory):
         ub = (128, 1) if full else (0, 1)
-        return TensorAttr(FLOAT32, (2, 3, 1), (outer if full else 1, t if full else 1, 128), strides or (0,) + ub,
-                          (3, 1), ub, memory)
+        return TensorAttr(
+            FLOAT32,
+            (2, 3, 1),
+            (outer if full else 1, t if full else 1, 128),
+            strides or (0,) + ub,
+            (3, 1),
+            ub,
+            memory,
+        )
 
     def run(name, type_, inputs, y, hoisted, **values):
-        return AscNode(name, type_, tuple(map(TensorRef, inputs)), (y,), attrs(**values),
-                       Sched((5, 6, 3, 1), -1 if hoisted else 6))
+        return AscNode(
+            name,
+            type_,
+            tuple(map(TensorRef, inputs)),
+            (y,),
+            attrs(**values),
+            Sched((5, 6, 3, 1), -1 if hoisted else 6),
+        )
 
     def outside(name, type_, inputs, **values):
         return AscNode(name, type_, tuple(map(TensorRef, inputs)), (TensorAttr(FLOAT32),), attrs(**values))
@@ -91,7 +162,14 @@ def impl_example():
     calc, out = Position.VECCALC, Position.VECOUT
     nodes = (
         outside("data_0", "Data", (), index=0),
-        run("load_0", "Load", ("data_0",), view(False, (0, 0, 1), Memory(Position.VECIN, 0, 1)), True, offset=0),
+        run(
+            "load_0",
+            "Load",
+            ("data_0",),
+            view(False, (0, 0, 1), Memory(Position.VECIN, 0, 1)),
+            True,
+            offset=0,
+        ),
         run("abs_0", "Abs", ("load_0",), view(False, None, Memory(calc, 0, 1)), True),
         run("wide", "Broadcast", ("abs_0",), view(True, None, Memory(calc, 1, 1)), True, axes=(3,)),
         outside("data_1", "Data", (), index=1),
@@ -100,5 +178,6 @@ def impl_example():
         run("neg_0", "Neg", ("add_0",), view(True, None, Memory(calc, 2, 1)), False),
         run("relu_0", "Relu", ("neg_0",), view(True, None, Memory(out, 0, 2)), False),
         run("store_0", "Store", ("relu_0",), view(True, gm, None), False, offset=0),
-        outside("output_0", "Output", ("store_0",), index=0))
+        outside("output_0", "Output", ("store_0",), index=0),
+    )
     return AscGraph("impl_example", "impl", axes, nodes, (), (0, 1))

@@ -33,10 +33,17 @@ def test_run_time_broadcast(rows):
     np.testing.assert_array_equal(chosen, expected)
 
 
-@pytest.mark.parametrize("dims, text", [
-    (((5, 128), (4, 1)), "s0 broadcasts with s1 does not hold (5, 4), which model/Greater needs"),
-    (((0, 128), (4, 1)), "does not hold (0, 4)"), (((5, 127), (5, 1)), "dim 1 of input 0 is 127, not 128"),
-    (((5, 128), (5, 2)), "dim 1 of input 1 is 2"), (((5, 128), (5,)), "rank 1, not 2"), (((5, 128),), "1 inputs")])
+@pytest.mark.parametrize(
+    "dims, text",
+    [
+        (((5, 128), (4, 1)), "s0 broadcasts with s1 does not hold (5, 4), which model/Greater needs"),
+        (((0, 128), (4, 1)), "does not hold (0, 4)"),
+        (((5, 127), (5, 1)), "dim 1 of input 0 is 127, not 128"),
+        (((5, 128), (5, 2)), "dim 1 of input 1 is 2"),
+        (((5, 128), (5,)), "rank 1, not 2"),
+        (((5, 128),), "1 inputs"),
+    ],
+)
 def test_dims_that_fail(dims, text):
     with pytest.raises(GuardFailure) as caught:
         bind_inputs(samples.run_time_broadcast(), dims)
@@ -49,10 +56,17 @@ def test_a_symbol_in_two_places_must_be_one_value():
     b = HintBuilder("same", [("z0", s0)], sizes)
     x, y = (b.load(b.data(i, INT32), (1,)) for i in (0, 1))
     b.store(b.op("Add", x, y), 0)
-    fused = FusedGraph("same", "pointwise", (KernelIO(INT32, (s0,)), KernelIO(INT32, (s0,))),
-                       (KernelIO(INT32, (s0,)),), sizes, (), (b.graph(),))
+    fused = FusedGraph(
+        "same",
+        "pointwise",
+        (KernelIO(INT32, (s0,)), KernelIO(INT32, (s0,))),
+        (KernelIO(INT32, (s0,)),),
+        sizes,
+        (),
+        (b.graph(),),
+    )
     verify_fused(fused)
-    (out,) = evaluate_fused(fused, [np.array([1, 2 ** 31 - 1], np.int32)] * 2)
+    (out,) = evaluate_fused(fused, [np.array([1, 2**31 - 1], np.int32)] * 2)
     np.testing.assert_array_equal(out, np.array([2, -2], np.int32))
     with pytest.raises(GuardFailure, match="dim 0 of input 1 is 1, not s0 = 2"):
         evaluate_fused(fused, [np.zeros(2, np.int32), np.zeros(1, np.int32)])
@@ -78,9 +92,9 @@ def test_bfloat16_is_bits():
     io = KernelIO(BFLOAT16, (3,))
     fused = FusedGraph("bf16", "pointwise", (io, io), (io, io), (), (), (b.graph(),))
     verify_fused(fused)
-    bits = np.array([0x3f80, 0x3b80, 0xff80], np.uint16)  # 1, 2^-8 (a tie at 1 + 2^-8: to even), -inf
+    bits = np.array([0x3F80, 0x3B80, 0xFF80], np.uint16)  # 1, 2^-8 (a tie at 1 + 2^-8: to even), -inf
     plus, half = evaluate_fused(fused, [bits, bits])
-    assert plus.tolist() == [0x4000, 0x3f80, 0xff80] and half.tolist() == [0x3f00, 0x3b00, 0xff80]
+    assert plus.tolist() == [0x4000, 0x3F80, 0xFF80] and half.tolist() == [0x3F00, 0x3B00, 0xFF80]
 
 
 def test_wrong_arrays_are_refused():
@@ -91,12 +105,19 @@ def test_wrong_arrays_are_refused():
 ZEROS = [np.zeros(128, np.float32), np.zeros((192, 128), np.float32)]
 
 
-@pytest.mark.parametrize("mutate, text", [
-    (attr("load_0", offset=1), "elements 1..128 of a tensor of 128"),
-    (attr("load_1", offset=-1), "elements -1..24574"),
-    (view("store_0", strides=(256, 1)), "of a tensor of 24576 elements"),
-    (view("store_0", strides=(64, 1)), "element 64 of output 0 is written 2 times"),
-    (lambda f: replace(f, outputs=(KernelIO(FLOAT32, (193, 128)),)), "element 24576 of output 0 is written 0 times")])
+@pytest.mark.parametrize(
+    "mutate, text",
+    [
+        (attr("load_0", offset=1), "elements 1..128 of a tensor of 128"),
+        (attr("load_1", offset=-1), "elements -1..24574"),
+        (view("store_0", strides=(256, 1)), "of a tensor of 24576 elements"),
+        (view("store_0", strides=(64, 1)), "element 64 of output 0 is written 2 times"),
+        (
+            lambda f: replace(f, outputs=(KernelIO(FLOAT32, (193, 128)),)),
+            "element 24576 of output 0 is written 0 times",
+        ),
+    ],
+)
 def test_wrong_graphs_are_found(mutate, text):
     with pytest.raises(EvaluationError) as caught:
         evaluate_fused(mutate(samples.public_example()), ZEROS)

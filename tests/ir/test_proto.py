@@ -1,4 +1,5 @@
-"""The serialized form: round trips, determinism, versions, damaged bytes, and that the generated module is current."""
+"""The serialized form: round trips, determinism, versions, damaged bytes, and that the generated module is
+current."""
 import math
 import pathlib
 import subprocess
@@ -10,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.ir import samples
 from tf_autofuse.ir import autofuse_pb2, proto
-from tf_autofuse.ir.asc_graph import (AscNode, AxisType, Memory, Position, Sched, TensorAttr, TensorRef, attrs)
+from tf_autofuse.ir.asc_graph import AscNode, AxisType, Memory, Position, Sched, TensorAttr, TensorRef, attrs
 from tf_autofuse.ir.dtypes import ALL_DTYPES, BFLOAT16, FLOAT32
 from tf_autofuse.ir.proto import FormatError, from_bytes, to_bytes
 from tf_autofuse.symbolic.size import symbol
@@ -27,11 +28,38 @@ def test_round_trip(name):
 
 def test_everything_that_a_graph_can_hold():
     node = AscNode(
-        "n", "Abs", (TensorRef("m", 2),),
-        (TensorAttr(BFLOAT16, (3, 1), (symbol("s0"), 1), (-4, 0), (1,), (symbol("t") * 2,), Memory(Position.VECIN, 2, 2)),
-         TensorAttr(FLOAT32)),
-        attrs(a=2 ** 64 - 1, b=-2 ** 63, c=2 ** 63, d=True, e=1.0, f=-0.0, g="ä\n\"", h=symbol("s0") + 1, i=FLOAT32,
-              j=(1, (False, 2.5), (), ("x", BFLOAT16)), k=float("-inf"), l=1), Sched((1, 2), 1), ("x/y:0", "z"))
+        "n",
+        "Abs",
+        (TensorRef("m", 2),),
+        (
+            TensorAttr(
+                BFLOAT16,
+                (3, 1),
+                (symbol("s0"), 1),
+                (-4, 0),
+                (1,),
+                (symbol("t") * 2,),
+                Memory(Position.VECIN, 2, 2),
+            ),
+            TensorAttr(FLOAT32),
+        ),
+        attrs(
+            a=2**64 - 1,
+            b=-(2**63),
+            c=2**63,
+            d=True,
+            e=1.0,
+            f=-0.0,
+            g='ä\n"',
+            h=symbol("s0") + 1,
+            i=FLOAT32,
+            j=(1, (False, 2.5), (), ("x", BFLOAT16)),
+            k=float("-inf"),
+            l=1,
+        ),
+        Sched((1, 2), 1),
+        ("x/y:0", "z"),
+    )
     fused = samples.run_time_broadcast()
     graph = fused.graphs[0]
     axis = replace(graph.axes[0], type=AxisType.MERGED, from_axes=(4, 5))
@@ -65,21 +93,27 @@ def test_a_newer_format_is_refused_with_a_remedy():
     message.format = proto.FORMAT + 1
     with pytest.raises(FormatError) as caught:
         from_bytes(message.SerializeToString())
-    assert str(caught.value) == ("the fused graph fill has format 2; this version of tf_autofuse reads formats up to 1: "
-                                 "upgrade it here, or optimize the graph again with this version")
+    assert str(caught.value) == (
+        "the fused graph fill has format 2; this version of tf_autofuse reads formats up to 1: "
+        "upgrade it here, or optimize the graph again with this version"
+    )
 
 
 def test_unknown_fields_of_the_same_format_are_skipped():
     assert from_bytes(to_bytes(samples.fill()) + b"\xfa\x3f\x01x") == samples.fill()  # field 1023, one byte
 
 
-@pytest.mark.parametrize("damage, text", [
-    (lambda m: m.graphs[0].axes.add(size="__import__('os')", type=0), "damaged"),
-    (lambda m: setattr(m.inputs[0], "dtype", 99), "damaged"),
-    (lambda m: setattr(m.graphs[0].axes[0], "type", 77), "damaged"),
-    (lambda m: m.graphs[0].nodes[0].attrs.add(name="x"), "attribute without value"),
-    (lambda m: setattr(m.graphs[0].nodes[1].outputs[0].memory, "position", "L1"), "damaged"),
-    (lambda m: setattr(m, "format", 0), "no format number")])
+@pytest.mark.parametrize(
+    "damage, text",
+    [
+        (lambda m: m.graphs[0].axes.add(size="__import__('os')", type=0), "damaged"),
+        (lambda m: setattr(m.inputs[0], "dtype", 99), "damaged"),
+        (lambda m: setattr(m.graphs[0].axes[0], "type", 77), "damaged"),
+        (lambda m: m.graphs[0].nodes[0].attrs.add(name="x"), "attribute without value"),
+        (lambda m: setattr(m.graphs[0].nodes[1].outputs[0].memory, "position", "L1"), "damaged"),
+        (lambda m: setattr(m, "format", 0), "no format number"),
+    ],
+)
 def test_damaged_messages(damage, text):
     message = autofuse_pb2.FusedGraph.FromString(to_bytes(samples.fill()))
     damage(message)
@@ -110,18 +144,33 @@ def test_random_damage_never_raises_anything_else(data):
 
 
 def test_bytes_do_not_depend_on_hashes():
-    code = ("import sys; from tests.ir import samples; from tf_autofuse.ir.proto import to_bytes; "
-            "sys.stdout.write(to_bytes(samples.run_time_broadcast()).hex())")
-    found = {subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, cwd=str(ROOT),
-                            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": ""}).stdout
-             for seed in ("1", "2")}
+    code = (
+        "import sys; from tests.ir import samples; from tf_autofuse.ir.proto import to_bytes; "
+        "sys.stdout.write(to_bytes(samples.run_time_broadcast()).hex())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            check=True,
+            cwd=str(ROOT),
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path)), "PATH": ""},
+        ).stdout
+        for seed in ("1", "2")
+    }
     assert found == {to_bytes(samples.run_time_broadcast()).hex().encode()}
 
 
 def test_the_generated_module_is_current(tmp_path):
     tools = pytest.importorskip("grpc_tools.protoc")
-    status = tools.main(["protoc", "-I" + str(ROOT), "--python_out=" + str(tmp_path),
-                         str(ROOT / "tf_autofuse/ir/autofuse.proto")])
+    status = tools.main(
+        [
+            "protoc",
+            "-I" + str(ROOT),
+            "--python_out=" + str(tmp_path),
+            str(ROOT / "tf_autofuse/ir/autofuse.proto"),
+        ]
+    )
     assert status == 0
     made = (tmp_path / "tf_autofuse/ir/autofuse_pb2.py").read_text()
     if "_builder.BuildTopDescriptorsAndMessages" in made:

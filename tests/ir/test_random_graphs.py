@@ -21,7 +21,8 @@ def test_text_and_bytes_round_trip(fused):
 
 
 def meaning(fused, arrays):
-    """The outputs element by element of a broadcast, without strides: numpy's own broadcasting over the node list."""
+    """The outputs element by element of a broadcast, without strides: numpy's own broadcasting over the node
+    list."""
     from tf_autofuse.ops.numpy_handler import evaluate_call
 
     graph, found, outputs = fused.graphs[0], {}, {}
@@ -50,12 +51,15 @@ def test_evaluation_is_broadcasting(fused, numbers, seed):
         expected = np.broadcast_to(expected, result.shape)
         assert result.dtype == io.dtype.numpy == expected.dtype
         assert result.tobytes() == np.ascontiguousarray(expected).tobytes() or (
-            result.dtype.kind == "f" and np.array_equal(np.isnan(result), np.isnan(expected))
-            and np.array_equal(result[~np.isnan(result)], expected[~np.isnan(expected)]))
+            result.dtype.kind == "f"
+            and np.array_equal(np.isnan(result), np.isnan(expected))
+            and np.array_equal(result[~np.isnan(result)], expected[~np.isnan(expected)])
+        )
 
 
 def test_the_strategy_reaches_what_it_promises():
-    """Drawn graphs cover static, symbolic and run-time broadcast dims, several outputs, and every node kind."""
+    """Drawn graphs cover static, symbolic and run-time broadcast dims, several outputs, and every node
+    kind."""
     seen = set()
 
     @settings(max_examples=200, deadline=None, database=None, derandomize=True)
@@ -67,5 +71,17 @@ def test_the_strategy_reaches_what_it_promises():
         seen.add("outputs %d" % min(len(fused.outputs), 2))
 
     look()
-    assert seen >= {"static", "symbolic", "guarded", "outputs 1", "outputs 2", "Cast", "Where", "Broadcast", "Scalar",
-                    "Add", "Abs", "Gt"}
+    assert seen >= {
+        "static",
+        "symbolic",
+        "guarded",
+        "outputs 1",
+        "outputs 2",
+        "Cast",
+        "Where",
+        "Broadcast",
+        "Scalar",
+        "Add",
+        "Abs",
+        "Gt",
+    }

@@ -26,7 +26,8 @@ def test_impl_graphs(golden):
 
 
 def test_a_graph_written_by_hand():
-    graph = parse_graph("""
+    graph = parse_graph(
+        """
         # a test's input
         graph by_hand (hint)
           axes
@@ -38,7 +39,8 @@ def test_a_graph_written_by_hand():
             %w: float32[a, b] = Broadcast(%l, axis=b)   # not an origin
             %s: float32[a, b] = Store(%w)  strides (8, 1)   # from p/q, r
             %o: float32 = Output(%s, index=0)
-        """)
+        """
+    )
     verify_hint(graph)
     assert graph.node("w").y.strides == (8, 1) and graph.node("w").attr("axis") == 1
     assert graph.node("s").origin == ("p/q", "r") and graph.node("w").origin == ()
@@ -46,8 +48,12 @@ def test_a_graph_written_by_hand():
 
 def test_broken_graphs_print_and_read_back():
     graph = samples.public_example().graphs[0]
-    nodes = [replace(n, outputs=(replace(n.y, repeats=(3, symbol("k") * 2), strides=(7, 7)),))
-             if n.name == "abs_0" else n for n in graph.nodes]
+    nodes = [
+        replace(n, outputs=(replace(n.y, repeats=(3, symbol("k") * 2), strides=(7, 7)),))
+        if n.name == "abs_0"
+        else n
+        for n in graph.nodes
+    ]
     broken = graph.with_nodes(nodes)
     line = "    %abs_0: float32[=3, =2*k] = Abs(%load_0)  strides (7, 7)  # from Abs\n"
     assert line in dump(broken)
@@ -57,11 +63,31 @@ def test_broken_graphs_print_and_read_back():
 
 
 def test_every_kind_of_attribute_reads_back():
-    values = attrs(a=1, b=-2.5, c=True, d='x, "y" (z) # {', e=symbol("s0") + 1, f=FLOAT32, g=(1, (2.0, "(")), h=(),
-                   i=float("-inf"), j=1e300, k=-0.0, l=2 ** 64 - 1, m=1e-7, n=("x",))
+    values = attrs(
+        a=1,
+        b=-2.5,
+        c=True,
+        d='x, "y" (z) # {',
+        e=symbol("s0") + 1,
+        f=FLOAT32,
+        g=(1, (2.0, "(")),
+        h=(),
+        i=float("-inf"),
+        j=1e300,
+        k=-0.0,
+        l=2**64 - 1,
+        m=1e-7,
+        n=("x",),
+    )
     graph = samples.fill().graphs[0]
-    node = AscNode("n", "Thing", (TensorRef("load_0"), TensorRef("load_0", 3)),
-                   (replace(graph.node("neg_0").y), TensorAttr(FLOAT32)), values, graph.node("neg_0").sched)
+    node = AscNode(
+        "n",
+        "Thing",
+        (TensorRef("load_0"), TensorRef("load_0", 3)),
+        (replace(graph.node("neg_0").y), TensorAttr(FLOAT32)),
+        values,
+        graph.node("neg_0").sched,
+    )
     changed = graph.with_nodes(graph.nodes + (node,))
     again = parse_graph(dump(changed))
     assert again == changed
@@ -75,22 +101,34 @@ def test_nan_reads_back():
     assert math.isnan(parse_graph(dump(changed)).node("scalar_0").attr("value"))
 
 
-@pytest.mark.parametrize("line, text", [
-    ("%x: float33 = Data(index=0)", "unknown dtype 'float33'"), ("%x: float32 = Data(index=0", "not closed"),
-    ("%x float32 = Data(index=0)", "not a node"), ("%x: float32 = Data(index=what)", "not an attribute value"),
-    ("%x: float32[b] = Load(%y)", "entry b stands where axis a belongs"),
-    ("%x: float32[a, 1] = Load(%y)", "a view of 2 entries over 1 axes"),
-    ("%x: float32[a] = Load(%y)  strides (f(2))", "unknown function f"),
-    ("%x: float32[a] = Load(%y)  stride (2)", "unexpected 'stride (2)'")])
+@pytest.mark.parametrize(
+    "line, text",
+    [
+        ("%x: float33 = Data(index=0)", "unknown dtype 'float33'"),
+        ("%x: float32 = Data(index=0", "not closed"),
+        ("%x float32 = Data(index=0)", "not a node"),
+        ("%x: float32 = Data(index=what)", "not an attribute value"),
+        ("%x: float32[b] = Load(%y)", "entry b stands where axis a belongs"),
+        ("%x: float32[a, 1] = Load(%y)", "a view of 2 entries over 1 axes"),
+        ("%x: float32[a] = Load(%y)  strides (f(2))", "unknown function f"),
+        ("%x: float32[a] = Load(%y)  stride (2)", "unexpected 'stride (2)'"),
+    ],
+)
 def test_errors_name_the_line(line, text):
     with pytest.raises(ParseError) as caught:
         parse_graph("graph g (hint)\n  axes\n    a: 4\n  nodes\n    " + line)
     assert str(caught.value).startswith("line 5, ") and text in str(caught.value)
 
 
-@pytest.mark.parametrize("text, found", [
-    ("", "expected graph"), ("graph g (hint)\n  what\n    x", "line 2, 'what': unknown section"),
-    ("graph g (hint)\n    a: 4", "line 2"), ("graph g (hint)\n  axes\n    a: 4\nrest", "text after the graph")])
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("", "expected graph"),
+        ("graph g (hint)\n  what\n    x", "line 2, 'what': unknown section"),
+        ("graph g (hint)\n    a: 4", "line 2"),
+        ("graph g (hint)\n  axes\n    a: 4\nrest", "text after the graph"),
+    ],
+)
 def test_other_text_is_refused(text, found):
     with pytest.raises(ParseError) as caught:
         parse_graph(text)

@@ -1,4 +1,5 @@
-"""Every invariant of HintGraphs and FusedGraphs: a good graph passes, the same graph with one thing broken does not."""
+"""Every invariant of HintGraphs and FusedGraphs: a good graph passes, the same graph with one thing broken
+does not."""
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,8 @@ from tests.ir import samples
 from tf_autofuse.ir.asc_graph import AscNode, Axis, AxisType, KernelIO, Sched, TensorAttr, TensorRef, attrs
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT8, UINT64, UINT8
-from tf_autofuse.ir.verify import VerifyError, represents, verify_fused, verify_hint
+from tf_autofuse.ir.verify import VerifyError, verify_fused, verify_hint
+from tf_autofuse.ir.verify_nodes import represents
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
 
@@ -21,12 +23,14 @@ def test_good_graphs_pass(name):
 
 def node(name, change):
     """A mutation of one node of the first graph: change(node) -> node, or a tuple of nodes."""
+
     def mutate(fused):
         nodes = []
         for n in fused.graphs[0].nodes:
             new = change(n) if n.name == name else n
             nodes.extend(new if isinstance(new, tuple) else (new,))
         return replace(fused, graphs=(fused.graphs[0].with_nodes(nodes),) + fused.graphs[1:])
+
     return mutate
 
 
@@ -48,16 +52,26 @@ def fused(**changes):
 
 def swapped(first, second):
     """The two named nodes of the first graph change places."""
+
     def mutate(f):
         g = f.graphs[0]
         place = {first: g.node(second), second: g.node(first)}
         return replace(f, graphs=(g.with_nodes(place.get(n.name, n) for n in g.nodes),) + f.graphs[1:])
+
     return mutate
 
 
 ORIGINAL = (Axis(0, "z0", 192), Axis(1, "z1", 128))
-EXTRA_LOAD = (AscNode("extra", "Load", (TensorRef("data_1"),), (TensorAttr(FLOAT32, (0, 1), (192, 128), (128, 1)),),
-                      attrs(offset=0), Sched((0, 1))),)
+EXTRA_LOAD = (
+    AscNode(
+        "extra",
+        "Load",
+        (TensorRef("data_1"),),
+        (TensorAttr(FLOAT32, (0, 1), (192, 128), (128, 1)),),
+        attrs(offset=0),
+        Sched((0, 1)),
+    ),
+)
 DYNAMIC, STATIC = samples.run_time_broadcast, samples.public_example
 
 BROKEN = [
@@ -72,8 +86,12 @@ BROKEN = [
     ("G2", STATIC, view("store_0", dtype=INT32), "Store of float32"),
     ("G2", STATIC, view("data_0", dtype=FLOAT16), "Load of float16"),
     ("G2", DYNAMIC, view("gt_0", dtype=FLOAT32), "gives bool"),
-    ("G2", DYNAMIC, node("where_0", lambda n: replace(n, inputs=(n.inputs[0], TensorRef("load_0"), n.inputs[2]))),
-     "different dtypes"),
+    (
+        "G2",
+        DYNAMIC,
+        node("where_0", lambda n: replace(n, inputs=(n.inputs[0], TensorRef("load_0"), n.inputs[2]))),
+        "different dtypes",
+    ),
     ("G3", STATIC, node("abs_0", lambda n: replace(n, type="NoSuchOp")), "NoSuchOp"),
     ("G3", STATIC, node("abs_0", lambda n: replace(n, inputs=n.inputs * 2)), "has 2 inputs"),
     ("G3", STATIC, node("load_0", lambda n: replace(n, inputs=n.inputs * 2)), "has 2 inputs"),
@@ -109,41 +127,101 @@ BROKEN = [
     ("H2", STATIC, view("load_0", strides=(128, 1)), "strides[0] is 128"),
     ("H2", STATIC, view("load_1", strides=(0, 1)), "strides[0] is 0"),
     ("H3", DYNAMIC, node("cast_1", lambda n: replace(n, inputs=(TensorRef("data_1"),))), "without a Load"),
-    ("H3", STATIC, node("abs_0", lambda n: replace(n, type="Load", attrs=attrs(offset=0))), "loads from Load"),
-    ("H3", STATIC, node("add_0", lambda n: replace(n, inputs=(TensorRef("data_1"), n.inputs[1]))), "without a Load"),
-    ("H4", STATIC, node("add_0", lambda n: replace(n, inputs=(TensorRef("abs_0"), n.inputs[1]))), "inputs with repeats"),
+    (
+        "H3",
+        STATIC,
+        node("abs_0", lambda n: replace(n, type="Load", attrs=attrs(offset=0))),
+        "loads from Load",
+    ),
+    (
+        "H3",
+        STATIC,
+        node("add_0", lambda n: replace(n, inputs=(TensorRef("data_1"), n.inputs[1]))),
+        "without a Load",
+    ),
+    (
+        "H4",
+        STATIC,
+        node("add_0", lambda n: replace(n, inputs=(TensorRef("abs_0"), n.inputs[1]))),
+        "inputs with repeats",
+    ),
     ("H4", STATIC, view("abs_0", repeats=(192, 128), strides=(128, 1)), "not (1, 128)"),
     ("H4", STATIC, attr("broadcast_0", axis=1), "extends along"),
     ("H4", STATIC, view("broadcast_0", repeats=(1, 128), strides=(0, 1)), "not (192, 128)"),
     ("H5", STATIC, view("relu_0", strides=(256, 1)), "not the dense (128, 1)"),
     ("H5", STATIC, view("broadcast_0", strides=(1, 192)), "not the dense"),
-    ("H6", STATIC, node("output_0", lambda n: (n, replace(n, name="second", inputs=(TensorRef("relu_0"),),
-                                                 attrs=attrs(index=1)))), "not a Store"),
+    (
+        "H6",
+        STATIC,
+        node(
+            "output_0",
+            lambda n: (n, replace(n, name="second", inputs=(TensorRef("relu_0"),), attrs=attrs(index=1))),
+        ),
+        "not a Store",
+    ),
     ("H6", STATIC, view("store_0", repeats=(1, 128), strides=(0, 1)), "not full"),
-    ("H6", STATIC, node("store_0", lambda n: replace(n, inputs=(TensorRef("abs_0"),))), "its input's repeats (1, 128)"),
-    ("H6", STATIC, node("output_0", lambda n: (n, replace(n.with_attrs(index=1), name="output_1"))), "is read by"),
+    (
+        "H6",
+        STATIC,
+        node("store_0", lambda n: replace(n, inputs=(TensorRef("abs_0"),))),
+        "its input's repeats (1, 128)",
+    ),
+    (
+        "H6",
+        STATIC,
+        node("output_0", lambda n: (n, replace(n.with_attrs(index=1), name="output_1"))),
+        "is read by",
+    ),
     ("H7", STATIC, graph(axes=(), loop_axes=()), "no axis"),
     ("F1", STATIC, fused(graphs=()), "no graph"),
     ("F1", STATIC, lambda f: replace(f, graphs=f.graphs * 2), "share a name"),
     ("F2", STATIC, lambda f: replace(f, inputs=f.inputs[:1]), "there is no input 1"),
-    ("F2", STATIC, lambda f: replace(f, inputs=f.inputs[:1] + (KernelIO(INT32, (192, 128)),)), "input 1 is int32"),
+    (
+        "F2",
+        STATIC,
+        lambda f: replace(f, inputs=f.inputs[:1] + (KernelIO(INT32, (192, 128)),)),
+        "input 1 is int32",
+    ),
     ("F2", STATIC, fused(outputs=()), "there is no output 0"),
     ("F2", STATIC, lambda f: replace(f, outputs=f.outputs * 2), "output [1] is not used"),
     ("F2", STATIC, fused(outputs=(KernelIO(INT32, (192, 128)),)), "output 0 is int32"),
-    ("F2", STATIC, lambda f: replace(f, graphs=f.graphs + (replace(f.graphs[0], name="again"),)), "written twice"),
+    (
+        "F2",
+        STATIC,
+        lambda f: replace(f, graphs=f.graphs + (replace(f.graphs[0], name="again"),)),
+        "written twice",
+    ),
     ("F2", samples.through_workspace, lambda f: replace(f, graphs=f.graphs[::-1]), "before it is written"),
-    ("F2", samples.through_workspace,
-     lambda f: replace(f, graphs=(f.graphs[0], replace(f.graphs[0], name="again"), f.graphs[1])), "written twice"),
+    (
+        "F2",
+        samples.through_workspace,
+        lambda f: replace(f, graphs=(f.graphs[0], replace(f.graphs[0], name="again"), f.graphs[1])),
+        "written twice",
+    ),
     ("F3", DYNAMIC, lambda f: replace(f, sizes=(SizeVar("s0", InputDim(0, 4)),) + f.sizes[1:]), "not there"),
-    ("F3", DYNAMIC, lambda f: replace(f, sizes=(SizeVar("s0", InputDim(0, 1)),) + f.sizes[1:]), "a dim that is 128"),
+    (
+        "F3",
+        DYNAMIC,
+        lambda f: replace(f, sizes=(SizeVar("s0", InputDim(0, 1)),) + f.sizes[1:]),
+        "a dim that is 128",
+    ),
     ("F3", DYNAMIC, fused(outputs=(KernelIO(FLOAT16, (FOREIGN, 128)), KernelIO(BOOL, (S2, 128)))), "foreign"),
     ("F3", DYNAMIC, lambda f: replace(f, guards=f.guards + (Guard("eq", FOREIGN, 3),)), "foreign"),
-    ("F3", DYNAMIC, lambda f: replace(f, sizes=f.sizes[:2] + (SizeVar("s2", broadcast_size(S0, S1), 3),)),
-     "not the fused graph's"),
+    (
+        "F3",
+        DYNAMIC,
+        lambda f: replace(f, sizes=f.sizes[:2] + (SizeVar("s2", broadcast_size(S0, S1), 3),)),
+        "not the fused graph's",
+    ),
     ("F4", DYNAMIC, fused(guards=(Guard("near", S0, S1),)), "near"),
     ("F4", DYNAMIC, lambda f: replace(f, guards=f.guards + (Guard("eq", 3, 4),)), "never holds"),
     ("F4", DYNAMIC, fused(guards=()), "no guard covers"),
-    ("F5", STATIC, fused(inputs=(KernelIO(FLOAT32, (127,)), KernelIO(FLOAT32, (192, 128)))), "reads elements 0..127"),
+    (
+        "F5",
+        STATIC,
+        fused(inputs=(KernelIO(FLOAT32, (127,)), KernelIO(FLOAT32, (192, 128)))),
+        "reads elements 0..127",
+    ),
     ("F5", STATIC, attr("load_0", offset=1), "reads elements 1..128"),
     ("F5", STATIC, attr("load_0", offset=-1), "reads elements -1..126"),
     ("F5", DYNAMIC, view("load_1", strides=(1, 0)), "s1 = 1, s2 = "),
@@ -155,8 +233,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("invariant, sample, mutate, text", BROKEN,
-                         ids=["%s-%d" % (row[0], i) for i, row in enumerate(BROKEN)])
+@pytest.mark.parametrize(
+    "invariant, sample, mutate, text", BROKEN, ids=["%s-%d" % (row[0], i) for i, row in enumerate(BROKEN)]
+)
 def test_broken_graphs_are_found(invariant, sample, mutate, text):
     good = sample()
     with pytest.raises(VerifyError) as caught:
@@ -172,7 +251,9 @@ def test_an_input_need_not_be_read():
 
 
 def test_every_invariant_is_mutated():
-    expected = {"G%d" % i for i in range(1, 8)} | {"H%d" % i for i in range(1, 8)} | {"F%d" % i for i in range(1, 6)}
+    expected = (
+        {"G%d" % i for i in range(1, 8)} | {"H%d" % i for i in range(1, 8)} | {"F%d" % i for i in range(1, 6)}
+    )
     assert {row[0] for row in BROKEN} == expected
 
 
@@ -181,8 +262,11 @@ def test_a_scalar_is_not_stored():
     b.store(b.scalar(1.0, FLOAT32), 0)
     good = b.graph()
     verify_hint(good)
-    nodes = [replace(n, inputs=(TensorRef("scalar_0"),)) if n.type == "Store" else n
-             for n in good.nodes if n.type != "Broadcast"]
+    nodes = [
+        replace(n, inputs=(TensorRef("scalar_0"),)) if n.type == "Store" else n
+        for n in good.nodes
+        if n.type != "Broadcast"
+    ]
     with pytest.raises(VerifyError, match="breaks H6: stores the Scalar"):
         verify_hint(good.with_nodes(nodes))
 
@@ -191,9 +275,14 @@ def test_a_broadcast_of_a_tensor_over_a_unit_axis_is_refused():
     b = HintBuilder("g", [("z0", 1)])
     b.store(b.load(b.data(0, FLOAT32), (1,)), 0)
     good = b.graph()
-    extra = AscNode("b", "Broadcast", (TensorRef("load_0"),), (good.node("load_0").y,), attrs(axis=0), Sched((0,)))
-    nodes = [n for m in good.nodes for n in
-             ((extra, replace(m, inputs=(TensorRef("b"),))) if m.type == "Store" else (m,))]
+    extra = AscNode(
+        "b", "Broadcast", (TensorRef("load_0"),), (good.node("load_0").y,), attrs(axis=0), Sched((0,))
+    )
+    nodes = [
+        n
+        for m in good.nodes
+        for n in ((extra, replace(m, inputs=(TensorRef("b"),))) if m.type == "Store" else (m,))
+    ]
     with pytest.raises(VerifyError, match="no change"):
         verify_hint(good.with_nodes(nodes))
 
@@ -204,16 +293,42 @@ def test_the_error_names_its_place():
         verify_fused(broken)
     error = caught.value
     assert (error.graph, error.node, error.invariant) == ("autofuse_pointwise_0_Abs_Add_Relu", "relu_0", "G2")
-    assert str(error) == "autofuse_pointwise_0_Abs_Add_Relu, node relu_0 breaks G2: Relu of float32 gives float32, " \
-                         "not float16"
+    assert (
+        str(error)
+        == "autofuse_pointwise_0_Abs_Add_Relu, node relu_0 breaks G2: Relu of float32 gives float32, "
+        "not float16"
+    )
 
 
-@pytest.mark.parametrize("dtype, value, expected", [
-    (FLOAT32, 0.5, True), (FLOAT32, 0.1, False), (FLOAT32, float("nan"), True), (FLOAT32, float("-inf"), True),
-    (FLOAT32, 1e39, False), (FLOAT32, -0.0, True), (FLOAT32, 3, True), (FLOAT32, 2 ** 24 + 1, False),
-    (FLOAT32, 10 ** 400, False), (FLOAT64, 0.1, True), (FLOAT16, 65504.0, True), (FLOAT16, 65536.0, False),
-    (FLOAT16, 2.0 ** -24, True), (BFLOAT16, 1.0078125, True), (BFLOAT16, 1.00390625, False), (BFLOAT16, 1e39, False),
-    (INT8, 127, True), (INT8, 128, False), (INT8, 1.0, False), (UINT8, -1, False), (UINT64, 2 ** 64 - 1, True),
-    (BOOL, True, True), (BOOL, 1, False), (INT32, True, False), (FLOAT32, "1", False)])
+@pytest.mark.parametrize(
+    "dtype, value, expected",
+    [
+        (FLOAT32, 0.5, True),
+        (FLOAT32, 0.1, False),
+        (FLOAT32, float("nan"), True),
+        (FLOAT32, float("-inf"), True),
+        (FLOAT32, 1e39, False),
+        (FLOAT32, -0.0, True),
+        (FLOAT32, 3, True),
+        (FLOAT32, 2**24 + 1, False),
+        (FLOAT32, 10**400, False),
+        (FLOAT64, 0.1, True),
+        (FLOAT16, 65504.0, True),
+        (FLOAT16, 65536.0, False),
+        (FLOAT16, 2.0**-24, True),
+        (BFLOAT16, 1.0078125, True),
+        (BFLOAT16, 1.00390625, False),
+        (BFLOAT16, 1e39, False),
+        (INT8, 127, True),
+        (INT8, 128, False),
+        (INT8, 1.0, False),
+        (UINT8, -1, False),
+        (UINT64, 2**64 - 1, True),
+        (BOOL, True, True),
+        (BOOL, 1, False),
+        (INT32, True, False),
+        (FLOAT32, "1", False),
+    ],
+)
 def test_represents(dtype, value, expected):
     assert represents(dtype, value) is expected

@@ -55,9 +55,12 @@ def axis(id_, **changes):
 
 def moved(name, before):
     """The named node stands right before another one."""
+
     def mutate(g):
-        return g.with_nodes(m for n in g.nodes if n.name != name
-                            for m in ((g.node(name), n) if n.name == before else (n,)))
+        return g.with_nodes(
+            m for n in g.nodes if n.name != name for m in ((g.node(name), n) if n.name == before else (n,))
+        )
+
     return mutate
 
 
@@ -107,8 +110,13 @@ BROKEN = [
     ("I6", memory("load_1", IN, 0, 1), "shares VECIN0 with load_0, which still lives"),
     ("I6", view("neg_0", memory=Memory(CALC, 1, 1)), "with wide"),
     ("I7", sched("abs_0", (5, 6, 3, 1), 6), "stands outside of the loop but after"),
-    ("I7", lambda g: g.with_nodes(
-        replace(n, sched=Sched(n.sched.axis, -1)) if n.sched.axis else n for n in g.nodes), "a Store outside"),
+    (
+        "I7",
+        lambda g: g.with_nodes(
+            replace(n, sched=Sched(n.sched.axis, -1)) if n.sched.axis else n for n in g.nodes
+        ),
+        "a Store outside",
+    ),
     ("G1", moved("relu_0", "neg_0"), "no earlier node"),
     ("G2", view("neg_0", dtype=INT32), "not int32"),
     ("G3", node("neg_0", lambda n: replace(n, type="NoSuchOp")), "NoSuchOp"),
@@ -117,7 +125,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("invariant, mutate, text", BROKEN, ids=["%s-%d" % (r[0], i) for i, r in enumerate(BROKEN)])
+@pytest.mark.parametrize(
+    "invariant, mutate, text", BROKEN, ids=["%s-%d" % (r[0], i) for i, r in enumerate(BROKEN)]
+)
 def test_broken_graphs_are_found(invariant, mutate, text):
     with pytest.raises(VerifyError) as caught:
         verify_impl(mutate(impl_example()))

@@ -7,9 +7,18 @@ from tf_autofuse.symbolic.size import broadcast_size, symbol
 S0, S1 = symbol("s0"), symbol("s1")
 
 
-@pytest.mark.parametrize("kind, left, right, expected", [
-    ("eq", 3, 3, True), ("eq", 1, 3, False), ("broadcast", 1, 3, True), ("broadcast", 3, 1, True),
-    ("broadcast", 2, 3, False), ("broadcast", 0, 1, True), ("broadcast", 0, 2, False)])
+@pytest.mark.parametrize(
+    "kind, left, right, expected",
+    [
+        ("eq", 3, 3, True),
+        ("eq", 1, 3, False),
+        ("broadcast", 1, 3, True),
+        ("broadcast", 3, 1, True),
+        ("broadcast", 2, 3, False),
+        ("broadcast", 0, 1, True),
+        ("broadcast", 0, 2, False),
+    ],
+)
 def test_guards_hold(kind, left, right, expected):
     guard = Guard(kind, S0, S1)
     assert guard.holds({"s0": left, "s1": right}) is expected
@@ -30,8 +39,12 @@ def test_guards_read_as_sentences():
 
 
 def test_bind_reads_inputs_and_then_expressions():
-    variables = (SizeVar("s0", InputDim(1, 0)), SizeVar("s1", InputDim(0, 1)), SizeVar("s2", broadcast_size(S0, S1)),
-                 SizeVar("half", symbol("s2") // 2))
+    variables = (
+        SizeVar("s0", InputDim(1, 0)),
+        SizeVar("s1", InputDim(0, 1)),
+        SizeVar("s2", broadcast_size(S0, S1)),
+        SizeVar("half", symbol("s2") // 2),
+    )
     assert bind(variables, ((9, 1), (8,))) == {"s0": 8, "s1": 1, "s2": 8, "half": 4}
 
 

@@ -31,7 +31,9 @@ def test_canonical_form_keeps_the_value(tree, samples):
 
 
 @settings(max_examples=200, deadline=None)
-@given(size_trees(("broadcast", "stride", "mul"), max_leaves=5), st.sampled_from((0, 1, 2, 4, 128)), st.data())
+@given(
+    size_trees(("broadcast", "stride", "mul"), max_leaves=5), st.sampled_from((0, 1, 2, 4, 128)), st.data()
+)
 def test_broadcast_sizes_keep_the_value_for_compatible_dims(tree, extent, data):
     values = {n: data.draw(st.sampled_from((1, extent))) for n in SYMBOLS}
     assert same_value(tree, values), (tree, tree.build(), values)
@@ -62,7 +64,9 @@ def test_substitution_then_evaluation_is_evaluation_of_the_replacements(tree, re
 
 
 @settings(max_examples=200, deadline=None)
-@given(size_trees(POLYNOMIAL + ("floor_div",), 5), size_trees(POLYNOMIAL + ("floor_div",), 5), symbol_values())
+@given(
+    size_trees(POLYNOMIAL + ("floor_div",), 5), size_trees(POLYNOMIAL + ("floor_div",), 5), symbol_values()
+)
 def test_known_equal_is_sound_and_sees_expansion(a, b, values):
     x, y = a.build(), b.build()
     if sz.known_equal(x, y):
@@ -97,7 +101,9 @@ def test_exact_quotients_of_reshapes():
     assert sz.exact_quotient(S0, S1) is None
     assert sz.exact_quotient((S0 + 1) * S1, S0 + 1) == S1
     assert sz.exact_quotient(S0 * S1 + S1, S1) == S0 + 1
-    assert sz.exact_quotient(12, 4) == 3 and sz.exact_quotient(12, 5) is None and sz.exact_quotient(0, 0) is None
+    assert (
+        sz.exact_quotient(12, 4) == 3 and sz.exact_quotient(12, 5) is None and sz.exact_quotient(0, 0) is None
+    )
     half = sz.floor_div(S0, 2)
     assert sz.exact_quotient(half * 4 * S1, half * S1) == 4
     assert sz.exact_quotient(half * (S1 + 1) * 2, (S1 + 1) * 2) == half
@@ -118,7 +124,9 @@ def test_simplifications_that_schedules_rely_on():
 
 def test_broadcast_size_and_strides():
     assert sz.broadcast_size(S0, 1) == S0 and sz.broadcast_size(1, S0) == S0
-    assert sz.broadcast_size(S0, 4) == 4 and sz.broadcast_size(0, S0) == 0  # the 'broadcast' guard checks the rest
+    assert (
+        sz.broadcast_size(S0, 4) == 4 and sz.broadcast_size(0, S0) == 0
+    )  # the 'broadcast' guard checks the rest
     assert sz.broadcast_size(S0, S1) == sz.broadcast_size(S1, S0)
     three = sz.broadcast_size(sz.broadcast_size(S0, S1), S2)
     assert three == sz.broadcast_size(S0, sz.broadcast_size(S1, S2)) == sz.broadcast_size(three, S1)
@@ -126,9 +134,16 @@ def test_broadcast_size_and_strides():
     assert sz.to_text(sz.broadcast_size(S0 + 1, S1)) == "broadcast_size(s1, s0 + 1)"
     assert sz.broadcast_operands(three * 4) == (frozenset((S0, S1, S2)),)
     assert sz.broadcast_operands(S0 + 1) == () == sz.broadcast_operands(3)
-    assert sz.stride_or_zero(S0 * 2, S1) == S1 and sz.stride_or_zero(1, S1) == 0 and sz.stride_or_zero(S0, 0) == 0
-    assert sz.may_be_broadcast(sz.stride_or_zero(S0, S1) * 4) and not sz.may_be_broadcast(S0) \
+    assert (
+        sz.stride_or_zero(S0 * 2, S1) == S1
+        and sz.stride_or_zero(1, S1) == 0
+        and sz.stride_or_zero(S0, 0) == 0
+    )
+    assert (
+        sz.may_be_broadcast(sz.stride_or_zero(S0, S1) * 4)
+        and not sz.may_be_broadcast(S0)
         and not sz.may_be_broadcast(3)
+    )
 
 
 def test_a_symbolic_size_has_no_truth_and_no_order():
@@ -150,10 +165,34 @@ def test_bad_symbol_names(name):
         sz.symbol(name)
 
 
-@pytest.mark.parametrize("text", [
-    "", "s0 +", "s0 s1", "__import__('os').system('true')", "s0/2", "s0**-1", "s0**99999999", "s0**s1", "f(s0)",
-    "Max(s0)", "floor_div(s0, 1, 2)", "(s0", "s0)", "1.5", "s0.name", "[s0]", "s0 if s1 else 2", "lambda: 1",
-    "floor_div", "Max()", "2**", "\u0665", "s0\u00b2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "s0 +",
+        "s0 s1",
+        "__import__('os').system('true')",
+        "s0/2",
+        "s0**-1",
+        "s0**99999999",
+        "s0**s1",
+        "f(s0)",
+        "Max(s0)",
+        "floor_div(s0, 1, 2)",
+        "(s0",
+        "s0)",
+        "1.5",
+        "s0.name",
+        "[s0]",
+        "s0 if s1 else 2",
+        "lambda: 1",
+        "floor_div",
+        "Max()",
+        "2**",
+        "\u0665",
+        "s0\u00b2",
+    ],
+)
 def test_parse_refuses_what_to_text_never_prints(text):
     with pytest.raises(ValueError):
         sz.parse(text)
@@ -164,9 +203,18 @@ def test_parse_refuses_endless_nesting():
         sz.parse("(" * 10000 + "s0" + ")" * 10000)
 
 
-@pytest.mark.parametrize("text, value", [
-    ("-3", -3), (" 12 ", 12), ("-s0 + 4", 4 - S0), ("-(s0 + 1)*s1", S0 * S1 * -1 - S1), ("2*s0**3", S0 * S0 * S0 * 2),
-    ("Max(s0, s1, 3)", sz.maximum(sz.maximum(S0, S1), 3)), ("s0 - (s1 - 2)", S0 - S1 + 2)])
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("-3", -3),
+        (" 12 ", 12),
+        ("-s0 + 4", 4 - S0),
+        ("-(s0 + 1)*s1", S0 * S1 * -1 - S1),
+        ("2*s0**3", S0 * S0 * S0 * 2),
+        ("Max(s0, s1, 3)", sz.maximum(sz.maximum(S0, S1), 3)),
+        ("s0 - (s1 - 2)", S0 - S1 + 2),
+    ],
+)
 def test_parse(text, value):
     assert sz.known_equal(sz.parse(text), value)
 
@@ -179,12 +227,17 @@ from tf_autofuse.symbolic import size as sz
 
 
 def run_apart(code, **environment):
-    return subprocess.run([sys.executable, "-c", RUN_APART % code], stdout=subprocess.PIPE, check=True,
-                          env=dict(PATH="", PYTHONPATH=":".join(filter(None, sys.path)), **environment)).stdout
+    return subprocess.run(
+        [sys.executable, "-c", RUN_APART % code],
+        stdout=subprocess.PIPE,
+        check=True,
+        env=dict(PATH="", PYTHONPATH=":".join(filter(None, sys.path)), **environment),
+    ).stdout
 
 
 def test_plain_integers_never_import_sympy():
-    run_apart("""
+    run_apart(
+        """
 from tf_autofuse.symbolic import guards
 from tf_autofuse.ir import asc_graph, builder, dtypes
 b = builder.HintBuilder("g", [("z0", 4), ("z1", 8)])
@@ -194,14 +247,16 @@ x = sz.align_up(sz.ceil_div(sz.maximum(3, sz.broadcast_size(1, 5)), 2) * 7, 4)
 assert x == sz.parse(sz.to_text(x)) == int(sz.to_cpp(x)) and sz.known_equal(x, x) and sz.exact_quotient(x, 2)
 assert guards.Guard("eq", 3, x).decided() is False
 assert "sympy" not in sys.modules, "sympy was imported"
-""")
+"""
+    )
 
 
 def test_text_does_not_depend_on_hashes():
     code = """
 n = [sz.symbol(x) for x in ("batch", "s0", "s1", "zeta", "a")]
 e = sz.maximum(sz.minimum(n[4] * n[1] + n[3], n[2] * 3), sz.maximum(n[0], n[1] * n[2] - 5))
-e = e * sz.broadcast_size(sz.broadcast_size(n[0], n[4]), n[2]) + sz.floor_div(n[3] + n[0] * 2, n[1]) - n[2] * n[0]
+e = e * sz.broadcast_size(sz.broadcast_size(n[0], n[4]), n[2])
+e = e + sz.floor_div(n[3] + n[0] * 2, n[1]) - n[2] * n[0]
 print(sz.to_text(e)); print(sz.to_cpp(e)); print(sz.to_text(sz.parse(sz.to_text(e))))
 """
     outputs = {run_apart(code, PYTHONHASHSEED=str(seed)) for seed in (0, 1, 4711)}
@@ -210,8 +265,11 @@ print(sz.to_text(e)); print(sz.to_cpp(e)); print(sz.to_text(sz.parse(sz.to_text(
 
 def random_tree(rng, depth):
     if depth == 0 or rng.random() < 0.15:
-        return SizeTree("symbol", (rng.choice(SYMBOLS),)) if rng.random() < 0.7 else \
-            SizeTree("int", (rng.choice((0, 1, 2, 3, 16, 128)),))
+        return (
+            SizeTree("symbol", (rng.choice(SYMBOLS),))
+            if rng.random() < 0.7
+            else SizeTree("int", (rng.choice((0, 1, 2, 3, 16, 128)),))
+        )
     op = rng.choice(("add", "sub", "mul", "max", "min", "floor_div", "ceil_div", "broadcast", "stride"))
     return SizeTree(op, (random_tree(rng, depth - 1), random_tree(rng, depth - 1)))
 
@@ -219,15 +277,36 @@ def random_tree(rng, depth):
 def test_cpp_agrees_with_evaluate(tmp_path):
     rng = random.Random(15)
     sizes = [random_tree(rng, 1 + i % 4).build() for i in range(300)]
-    cases = "\n".join("    case %d: return %s;" % (i, sz.to_cpp(s, {n: "v[%d]" % k for k, n in enumerate(SYMBOLS)}))
-                      for i, s in enumerate(sizes))
+    cases = "\n".join(
+        "    case %d: return %s;" % (i, sz.to_cpp(s, {n: "v[%d]" % k for k, n in enumerate(SYMBOLS)}))
+        for i, s in enumerate(sizes)
+    )
     source = tmp_path / "sizes.cpp"
-    source.write_text("#include <cstdint>\n%sextern \"C\" int64_t size(int i, const int64_t* v) {\n  switch (i) {\n"
-                      "%s\n  }\n  return -1;\n}\n" % (sz.CPP_PRELUDE, cases))
+    source.write_text(
+        '#include <cstdint>\n%sextern "C" int64_t size(int i, const int64_t* v) {\n  switch (i) {\n'
+        "%s\n  }\n  return -1;\n}\n" % (sz.CPP_PRELUDE, cases)
+    )
     library = tmp_path / "sizes.so"
-    subprocess.run(["g++", "-std=c++14", "-O0", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wall", "-Wextra",
-                    "-Wno-unused-function", "-Wno-unused-parameter", "-Werror", "-shared", "-fPIC",
-                    "-o", str(library), str(source)], check=True)
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++14",
+            "-O0",
+            "-fsanitize=undefined",
+            "-fno-sanitize-recover",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-function",
+            "-Wno-unused-parameter",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(library),
+            str(source),
+        ],
+        check=True,
+    )
     function = ctypes.CDLL(str(library)).size
     function.restype, function.argtypes = ctypes.c_int64, (ctypes.c_int, ctypes.POINTER(ctypes.c_int64))
     symbolic = 0

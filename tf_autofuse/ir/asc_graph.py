@@ -1,4 +1,4 @@
-"""AscGraph: one loop nest over tensors, as HintGraph (what to compute) and as ImplGraph (how one kernel does it).
+"""AscGraph: one loop nest over tensors, as HintGraph (what to compute) and as ImplGraph (how to run it).
 
 Grammar
     AscGraph   ::= name form axes sizes nodes
@@ -9,70 +9,75 @@ Grammar
     outputs    ::= TensorAttr*              the views that the node writes ("y")
     TensorAttr ::= dtype axis repeats strides [vectorized_axis vectorized_strides] [mem que buf]
 
-Structural node types: Data (kernel input, attr index), Scalar (constant, attr value), Load, Broadcast (one axis, attr
-axis), Store, Output (kernel output, attr index), Workspace (attr index: number of a tensor between the loop nests of one
-FusedGraph; with an input it is written by that Store, without one Loads read it). All others are compute types of
-the op table (Cast among them).
+Structural node types: Data (kernel input, attr index), Scalar (constant, attr value), Load, Broadcast (one
+axis, attr axis), Store, Output (kernel output, attr index), Workspace (attr index: number of a tensor between
+the loop nests of one FusedGraph; with an input it is written by that Store, without one Loads read it). All
+others are compute types of the op table (Cast among them).
 
 Invariants of both forms (ir/verify.py checks all that follow, under these numbers)
     G1 node names are unique identifiers; inputs name earlier nodes and outputs that these have.
-    G2 dtypes: the same along Load, Broadcast, Store, Output; by the op table's rule for compute nodes, whose inputs
-       have one dtype (the condition of Where is bool).
+    G2 dtypes: the same along Load, Broadcast, Store, Output; by the op table's rule for compute nodes, whose
+       inputs have one dtype (the condition of Where is bool).
     G3 a compute type is in the op table and has its number of inputs.
-    G4 every symbol in axes, views and attrs is in `sizes`, whose names are unique; an expression source uses only
-       symbols before it.
-    G5 attrs are sorted by name and hold int, float, bool, str, Size, DType or tuples of these; index, value and axis
-       are there where the type needs them; a Scalar's dtype represents its value exactly.
+    G4 every symbol in axes, views and attrs is in `sizes`, whose names are unique; an expression source uses
+       only symbols before it.
+    G5 attrs are sorted by name and hold int, float, bool, str, Size, DType or tuples of these; index, value
+       and axis are there where the type needs them; a Scalar's dtype represents its value exactly.
     G6 every node is read, except Output and a written Workspace; Data and Output indexes are unique.
-    G7 axis ids and names are unique (a MERGED axis of one keeps its name); axis, repeats and strides of a view have equal length.
+    G7 axis ids and names are unique (a MERGED axis of one keeps its name); axis, repeats and strides of a
+       view have equal length.
 
 HintGraph invariants
-    H1 every node but Data, Scalar, Output, Workspace lists all axes, in order, in sched.axis and outputs[0].axis;
-       those four have no axes at all. All axes are ORIGINAL; loop_axes lists them all.
-    H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; strides[i] == 0 exactly where
-       repeats[i] is 1 (or another extent is 0).
-    H3 Load reads a Data or Workspace: strides are those in GM, in elements, over the loop axes; they may contain
-       stride_or_zero where it is known only at run time whether the dim is broadcast: then repeats[i] is the axis's
-       full size and the load itself repeats the element. Attr offset (a Size, elements; default 0).
+    H1 every node but Data, Scalar, Output, Workspace lists all axes, in order, in sched.axis and
+       outputs[0].axis; those four have no axes at all. All axes are ORIGINAL; loop_axes lists them all.
+    H2 repeats[i] is the axis's size, or 1 where the tensor does not extend along it; strides[i] == 0 exactly
+       where repeats[i] is 1 (or another extent is 0).
+    H3 Load reads a Data or Workspace: strides are those in GM, in elements, over the loop axes; they may
+       contain stride_or_zero where it is known only at run time whether the dim is broadcast: then repeats[i]
+       is the axis's full size and the load itself repeats the element. Attr offset (a Size, elements; default
+       0).
     H4 compute nodes: all inputs have equal repeats; a Broadcast node stands where they would not. Broadcast
-       changes exactly one repeats entry from 1 to the axis's size (attr axis: the axis id).
-       A Scalar may be an input of any compute node; it has no axes. Only a Broadcast makes a tensor of it: its repeats
-       count as all 1 (and the axis of such a Broadcast may have size 1).
-    H5 strides of Broadcast and compute outputs are the dense row-major ones over repeats (0 where repeats is 1).
-    H6 every Store has full repeats over all loop axes, as its input has, and strides in GM (attr offset as in H3); it
-       is read by exactly one Output or Workspace, whose only input it is.
+       changes exactly one repeats entry from 1 to the axis's size (attr axis: the axis id). A Scalar may be
+       an input of any compute node; it has no axes. Only a Broadcast makes a tensor of it: its repeats count
+       as all 1 (and the axis of such a Broadcast may have size 1).
+    H5 strides of Broadcast and compute outputs are the dense row-major ones over repeats (0 where repeats is
+       1).
+    H6 every Store has full repeats over all loop axes, as its input has, and strides in GM (attr offset as in
+       H3); it is read by exactly one Output or Workspace, whose only input it is.
     H7 rank 0 is one axis of size 1; there is always at least one axis.
 
 ImplGraph adds, for one template and tiling case
-    axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and loop_axis;
-    each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem + que or buf).
-    Node types beside those above: RemovePad and Copy, UB -> UB. Broadcast has attr axes (several may change at once).
-    I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs from one
-       axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL ones or merged of
-       them, and every ORIGINAL axis but those of size 1 is in there once.
+    axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and
+    loop_axis; each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem +
+    que or buf). Node types beside those above: RemovePad and Copy, UB -> UB. Broadcast has attr axes (several
+    may change at once).
+    I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs
+       from one axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL
+       ones or merged of them, and every ORIGINAL axis but those of size 1 is in there once.
     I2 sizes: *_IN a symbol or number, *_OUT the ceiling of the axis over *_IN, MERGED the product.
-    I3 Data, Scalar, Output have no axes in sched. Other nodes' sched.axis holds no axis twice, nor one together with one
-       it derives from; loop_axis is one of them or -1.
-    I4 a UB tensor's vectorized_axis are axes of its view and of sched.axis, in order, inside of loop_axis, with one stride
-       each; the same for all nodes of the graph. Store writes no UB tensor.
-    I5 memory: a Load's result in VECIN, what a Store reads in VECOUT, other tensors in VECCALC with one buffer;
-       nodes without UB tensor have none. A container has one buf_num. Ids count from 0 per position.
-    I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded outside,
-       lives on); a VECCALC tensor may take over that of an input that dies with
-       the node where the op table says in_place and the item sizes are equal.
+    I3 Data, Scalar, Output have no axes in sched. Other nodes' sched.axis holds no axis twice, nor one
+       together with one it derives from; loop_axis is one of them or -1.
+    I4 a UB tensor's vectorized_axis are axes of its view and of sched.axis, in order, inside of loop_axis,
+       with one stride each; the same for all nodes of the graph. Store writes no UB tensor.
+    I5 memory: a Load's result in VECIN, what a Store reads in VECOUT, other tensors in VECCALC with one
+       buffer; nodes without UB tensor have none. A container has one buf_num. Ids count from 0 per position.
+    I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded
+       outside, lives on); a VECCALC tensor may take over that of an input that dies with the node where the
+       op table says in_place and the item sizes are equal.
     I7 nodes outside of all loops come first and read nothing that is made inside; Stores are inside.
 
 FusedGraph invariants
     F1 its graphs are HintGraphs that hold G and H; their names are unique.
-    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every output is written exactly once.
-       An input without Data is passed and its dims are checked, but it is not read: a shape operand or a constant
-       that only the original ops need. A Workspace is written once, by a graph before those that read it.
-    F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes are among
-       the fused graph's. Every symbol of dims, guards and graphs is in sizes.
-    F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are covered by
-       'broadcast' or 'eq' guards.
-    F5 for dims that satisfy the guards no Load leaves its input, and the Store of an output writes every element
-       exactly once (checked for the hints and a few trial dims).
+    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every output is written
+       exactly once. An input without Data is passed and its dims are checked, but it is not read: a shape
+       operand or a constant that only the original ops need. A Workspace is written once, by a graph before
+       those that read it.
+    F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes
+       are among the fused graph's. Every symbol of dims, guards and graphs is in sizes.
+    F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are
+       covered by 'broadcast' or 'eq' guards.
+    F5 for dims that satisfy the guards no Load leaves its input, and the Store of an output writes every
+       element exactly once (checked for the hints and a few trial dims).
 """
 import enum
 from dataclasses import dataclass, field, replace
@@ -98,7 +103,8 @@ class AxisType(enum.Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """A loop axis. from_axes: the axes that it was split off (one) or merged from (several, outermost first)."""
+    """A loop axis. from_axes: the axes that it was split off (one) or merged from (several, outermost
+    first)."""
 
     id: int
     name: str
@@ -133,8 +139,8 @@ class TensorRef(NamedTuple):
 @dataclass(frozen=True)
 class TensorAttr:
     """One view ("y"). repeats and strides run parallel to axis; strides in elements.
-    vectorized_axis: the axes that lie in UB, outermost first; vectorized_strides: their UB strides in elements,
-    0 where the tensor does not extend along the axis."""
+    vectorized_axis: the axes that lie in UB, outermost first; vectorized_strides: their UB strides in
+    elements, 0 where the tensor does not extend along the axis."""
 
     dtype: DType
     axis: Tuple[int, ...] = ()
@@ -243,8 +249,9 @@ class FusedGraph:
 
     name: the fused op's name (autofuse_<kind>_<n>_<Op>_...); kind: pointwise | reduce | ...
     inputs/outputs: in the order of the op's arguments; Data/Output nodes refer to them by attr index.
-    sizes: every symbol with its source, sources first. What a run checks of the inputs' dims: every dim equals the
-    value of its Size in `inputs` (so a symbol or number that several dims share needs no guard), then `guards`.
+    sizes: every symbol with its source, sources first. What a run checks of the inputs' dims: every dim
+    equals the value of its Size in `inputs` (so a symbol or number that several dims share needs no guard),
+    then `guards`.
     graphs: the loop nests, in execution order (one: AscBackend; several: FusedAscBackend).
     origin: names of the original TF nodes in topological order.
     """

@@ -43,8 +43,15 @@ class HintBuilder:
     def _append(self, type_: str, inputs, outputs, node_attrs=(), origin=()) -> TensorRef:
         n = self._count.get(type_, 0)
         self._count[type_] = n + 1
-        node = AscNode("%s_%d" % (type_.lower(), n), type_, tuple(inputs), tuple(outputs), node_attrs,
-                       Sched() if type_ in AXISLESS else Sched(axis=self.axis_ids), tuple(origin))
+        node = AscNode(
+            "%s_%d" % (type_.lower(), n),
+            type_,
+            tuple(inputs),
+            tuple(outputs),
+            node_attrs,
+            Sched() if type_ in AXISLESS else Sched(axis=self.axis_ids),
+            tuple(origin),
+        )
         self.nodes.append(node)
         self._by_name[node.name] = node
         return TensorRef(node.name)
@@ -59,16 +66,30 @@ class HintBuilder:
         """A constant. `value` is a Python number or bool that `dtype` represents exactly."""
         return self._append("Scalar", (), (TensorAttr(dtype),), attrs(value=value), origin)
 
-    def load(self, data: TensorRef, dims: Sequence[Size], strides: Optional[Sequence[Size]] = None,
-             offset: Size = 0, origin=()) -> TensorRef:
-        """dims[i] truthy-for-int: 1 = extends along axis i, 0 = does not. strides: GM strides, default dense."""
+    def load(
+        self,
+        data: TensorRef,
+        dims: Sequence[Size],
+        strides: Optional[Sequence[Size]] = None,
+        offset: Size = 0,
+        origin=(),
+    ) -> TensorRef:
+        """dims[i] truthy-for-int: 1 = extends along axis i, 0 = does not. strides: GM strides, default
+        dense."""
         repeats = tuple(a.size if d else 1 for a, d in zip(self.axes, dims))
-        y = TensorAttr(self.tensor(data).dtype, self.axis_ids, repeats,
-                       tuple(strides) if strides is not None else dense_strides(repeats))
+        y = TensorAttr(
+            self.tensor(data).dtype,
+            self.axis_ids,
+            repeats,
+            tuple(strides) if strides is not None else dense_strides(repeats),
+        )
         return self._append("Load", (data,), (y,), attrs(offset=offset), origin)
 
-    def op(self, type_: str, *inputs: TensorRef, dtype: Optional[DType] = None, origin=(), **node_attrs) -> TensorRef:
-        """A compute node. All non-scalar inputs must have equal repeats. dtype: default that of the last input."""
+    def op(
+        self, type_: str, *inputs: TensorRef, dtype: Optional[DType] = None, origin=(), **node_attrs
+    ) -> TensorRef:
+        """A compute node. All non-scalar inputs must have equal repeats. dtype: default that of the last
+        input."""
         shaped = [self.tensor(i) for i in inputs if self._by_name[i.node].type != "Scalar"]
         repeats = shaped[0].repeats if shaped else tuple(1 for _ in self.axes)
         y = TensorAttr(dtype or self.tensor(inputs[-1]).dtype, self.axis_ids, repeats, dense_strides(repeats))
@@ -78,20 +99,23 @@ class HintBuilder:
         return self.op(type_, *inputs, dtype=BOOL, origin=origin)
 
     def broadcast_to(self, ref: TensorRef, dims: Sequence[int], origin=()) -> TensorRef:
-        """Broadcast nodes, innermost axis first, until ref extends along every axis with dims[i] == 1. A Scalar becomes
-        a tensor even where all these axes have size 1."""
+        """Broadcast nodes, innermost axis first, until ref extends along every axis with dims[i] == 1. A
+        Scalar becomes a tensor even where all these axes have size 1."""
         is_scalar = self._by_name[ref.node].type == "Scalar"
         repeats = tuple(1 for _ in self.axes) if is_scalar else self.tensor(ref).repeats
         wanted = [i for i in reversed(range(len(self.axes))) if dims[i]]
         changed = [i for i in wanted if known_equal(repeats[i], 1) and not known_equal(self.axes[i].size, 1)]
         for i in changed or (wanted[:1] if is_scalar else ()):
-            repeats = repeats[:i] + (self.axes[i].size,) + repeats[i + 1:]
+            repeats = repeats[:i] + (self.axes[i].size,) + repeats[i + 1 :]
             y = TensorAttr(self.tensor(ref).dtype, self.axis_ids, repeats, dense_strides(repeats))
             ref = self._append("Broadcast", (ref,), (y,), attrs(axis=self.axes[i].id), origin)
         return ref
 
-    def store(self, ref: TensorRef, index: int, strides: Optional[Sequence[Size]] = None, origin=()) -> TensorRef:
-        """Store + Output number `index`. ref is broadcast to all axes first. strides: GM strides, default dense."""
+    def store(
+        self, ref: TensorRef, index: int, strides: Optional[Sequence[Size]] = None, origin=()
+    ) -> TensorRef:
+        """Store + Output number `index`. ref is broadcast to all axes first. strides: GM strides, default
+        dense."""
         ref = self.broadcast_to(ref, tuple(1 for _ in self.axes), origin)
         y = self.tensor(ref)
         y = replace(y, strides=tuple(strides) if strides is not None else dense_strides(y.repeats))

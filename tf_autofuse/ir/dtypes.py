@@ -52,7 +52,21 @@ FLOAT16 = DType("float16", 19, 1, 2, "half", "uint16_t", np.float16, "f")
 UINT32 = DType("uint32", 22, 8, 4, "uint32_t", "uint32_t", np.uint32, "u")
 UINT64 = DType("uint64", 23, 10, 8, "uint64_t", "uint64_t", np.uint64, "u")
 
-ALL_DTYPES = (FLOAT32, FLOAT64, INT32, UINT8, INT16, INT8, INT64, BOOL, BFLOAT16, UINT16, FLOAT16, UINT32, UINT64)
+ALL_DTYPES = (
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    UINT8,
+    INT16,
+    INT8,
+    INT64,
+    BOOL,
+    BFLOAT16,
+    UINT16,
+    FLOAT16,
+    UINT32,
+    UINT64,
+)
 BY_NAME: Dict[str, DType] = {d.name: d for d in ALL_DTYPES}
 BY_TF: Dict[int, DType] = {d.tf: d for d in ALL_DTYPES}
 BY_ASCIR: Dict[int, DType] = {d.ascir: d for d in ALL_DTYPES}

@@ -1,9 +1,10 @@
 """What a FusedGraph means, on numpy: the TF-free oracle for schedule, codegen and kernels.
 
 On entry a verified FusedGraph and one array per input (storage types of ir/dtypes.py: bfloat16 as its bits in
-uint16); on exit one array per output. Every compute node is evaluated by its row of the op table over the whole
-loop nest, Loads and Stores by their strides, so run-time broadcast and views are covered; nothing here knows of tiles.
-Dims are checked as the generated shape function checks them: GuardFailure is what the fallback stands for.
+uint16); on exit one array per output. Every compute node is evaluated by its row of the op table over the
+whole loop nest, Loads and Stores by their strides, so run-time broadcast and views are covered; nothing here
+knows of tiles. Dims are checked as the generated shape function checks them: GuardFailure is what the
+fallback stands for.
 """
 from typing import Dict, List, Mapping, Sequence, Tuple
 
@@ -17,7 +18,8 @@ from tf_autofuse.symbolic.size import evaluate, to_text
 
 
 class EvaluationError(Exception):
-    """The graph cannot be evaluated: an access outside of its tensor, or an output that is not written once."""
+    """The graph cannot be evaluated: an access outside of its tensor, or an output that is not written
+    once."""
 
 
 def bind_inputs(fused: FusedGraph, dims: Sequence[Sequence[int]]) -> Mapping[str, int]:
@@ -34,29 +36,41 @@ def bind_inputs(fused: FusedGraph, dims: Sequence[Sequence[int]]) -> Mapping[str
     for number, (io, actual) in enumerate(zip(fused.inputs, dims)):
         for position, (size, found) in enumerate(zip(io.dims, actual)):
             if evaluate(size, values) != found:
-                raise GuardFailure("dim %d of input %d is %d, not %s = %d" % (
-                    position, number, found, to_text(size), evaluate(size, values)))
+                raise GuardFailure(
+                    "dim %d of input %d is %d, not %s = %d"
+                    % (position, number, found, to_text(size), evaluate(size, values))
+                )
     for guard in fused.guards:
         if not guard.holds(values):
-            raise GuardFailure("%r does not hold (%d, %d)%s" % (
-                guard, evaluate(guard.left, values), evaluate(guard.right, values),
-                ", which %s needs" % guard.why if guard.why else ""))
+            raise GuardFailure(
+                "%r does not hold (%d, %d)%s"
+                % (
+                    guard,
+                    evaluate(guard.left, values),
+                    evaluate(guard.right, values),
+                    ", which %s needs" % guard.why if guard.why else "",
+                )
+            )
     return values
 
 
 def evaluate_fused(fused: FusedGraph, inputs: Sequence[np.ndarray]) -> List[np.ndarray]:
     """The outputs of `fused` for `inputs`.
 
-    Raises GuardFailure for dims that the kernel would refuse, EvaluationError for a wrong graph, TypeError for an
-    array of another storage type.
+    Raises GuardFailure for dims that the kernel would refuse, EvaluationError for a wrong graph, TypeError
+    for an array of another storage type.
     """
     arrays = [np.ascontiguousarray(a) if a.ndim else a for a in map(np.asarray, inputs)]
     for number, (io, array) in enumerate(zip(fused.inputs, arrays)):
         if array.dtype != np.dtype(io.dtype.numpy):
-            raise TypeError("input %d holds %s; %s is stored as %s" % (number, array.dtype, io.dtype.name,
-                                                                      np.dtype(io.dtype.numpy)))
+            raise TypeError(
+                "input %d holds %s; %s is stored as %s"
+                % (number, array.dtype, io.dtype.name, np.dtype(io.dtype.numpy))
+            )
     values = bind_inputs(fused, [a.shape for a in arrays])
-    run = _Run(values, arrays, [(io.dtype, tuple(evaluate(d, values) for d in io.dims)) for io in fused.outputs])
+    run = _Run(
+        values, arrays, [(io.dtype, tuple(evaluate(d, values) for d in io.dims)) for io in fused.outputs]
+    )
     for graph in fused.graphs:
         run.graph(graph)
     return run.results()
@@ -80,8 +94,9 @@ class _Run:
         for number, memory in enumerate(self.written):
             if not np.all(memory.written == 1):
                 wrong = int(np.flatnonzero(memory.written != 1)[0])
-                raise EvaluationError("element %d of output %d is written %d times" % (
-                    wrong, number, memory.written[wrong]))
+                raise EvaluationError(
+                    "element %d of output %d is written %d times" % (wrong, number, memory.written[wrong])
+                )
         return [m.data.reshape(dims) for m, (_, dims) in zip(self.written, self.outputs)]
 
     def graph(self, graph: AscGraph) -> None:
@@ -102,7 +117,10 @@ class _Run:
             elif node.type == "Scalar":
                 computed[TensorRef(node.name)] = _scalar(node), node.y.dtype
             elif node.type == "Broadcast":
-                computed[TensorRef(node.name)] = np.broadcast_to(sources[0][0], self.shape(node)), node.y.dtype
+                computed[TensorRef(node.name)] = (
+                    np.broadcast_to(sources[0][0], self.shape(node)),
+                    node.y.dtype,
+                )
             else:
                 computed[TensorRef(node.name)] = self.compute(node, sources), node.y.dtype
 
@@ -114,8 +132,9 @@ class _Run:
 
         if len(node.outputs) != 1:
             raise EvaluationError("node %s has %d outputs" % (node.name, len(node.outputs)))
-        result = evaluate_call(node.type, [a for a, _ in sources], [d for _, d in sources], dict(node.attrs),
-                               node.y.dtype)
+        result = evaluate_call(
+            node.type, [a for a, _ in sources], [d for _, d in sources], dict(node.attrs), node.y.dtype
+        )
         return np.broadcast_to(result, self.shape(node))
 
     def window(self, graph: AscGraph, node: AscNode, memory: np.ndarray, writeable: bool) -> np.ndarray:
@@ -128,8 +147,10 @@ class _Run:
         steps = [(e - 1) * s for e, s in zip(shape, strides)]
         low, high = offset + sum(min(s, 0) for s in steps), offset + sum(max(s, 0) for s in steps)
         if low < 0 or high >= memory.size:
-            raise EvaluationError("%s, node %s: elements %d..%d of a tensor of %d elements" % (
-                graph.name, node.name, low, high, memory.size))
+            raise EvaluationError(
+                "%s, node %s: elements %d..%d of a tensor of %d elements"
+                % (graph.name, node.name, low, high, memory.size)
+            )
         return as_strided(memory[offset:], shape, [s * memory.itemsize for s in strides], writeable=writeable)
 
     def load(self, graph: AscGraph, node: AscNode) -> np.ndarray:
@@ -148,8 +169,11 @@ class _Run:
         shape = self.shape(store)
         if 0 in shape:
             return 0
-        return 1 + evaluate(store.attr("offset", 0), self.values) + sum(
-            (e - 1) * evaluate(s, self.values) for e, s in zip(shape, store.y.strides))
+        return (
+            1
+            + evaluate(store.attr("offset", 0), self.values)
+            + sum((e - 1) * evaluate(s, self.values) for e, s in zip(shape, store.y.strides))
+        )
 
     def store(self, graph: AscGraph, sink: AscNode, memory: _Memory, computed) -> None:
         node = graph.node(sink.inputs[0].node)
@@ -157,7 +181,9 @@ class _Run:
         self.window(graph, node, memory.data, True)[...] = array
         # By index and not through a view: a Store that hits one element twice must count twice.
         index = self.window(graph, node, np.arange(memory.data.size), False)
-        memory.written += np.bincount(index.reshape(-1), minlength=memory.written.size).astype(memory.written.dtype)
+        memory.written += np.bincount(index.reshape(-1), minlength=memory.written.size).astype(
+            memory.written.dtype
+        )
 
 
 def _scalar(node: AscNode) -> np.ndarray:

@@ -1,16 +1,28 @@
 """FusedGraphs as bytes and back.
 
-Why: an AscBackend node carries its fused graph, so that a process without the optimizer's state (a distributed worker, a
-restored graph) can build or find the kernel. On entry of `to_bytes` any FusedGraph, on exit the same bytes for equal
-graphs on every run; `from_bytes(to_bytes(f)) == f` (a NaN constant comes back as a NaN). Bytes are data from outside:
-whatever is wrong with them is a FormatError, and the graph that comes out is not verified yet.
+Why: an AscBackend node carries its fused graph, so that a process without the optimizer's state (a
+distributed worker, a restored graph) can build or find the kernel. On entry of `to_bytes` any FusedGraph, on
+exit the same bytes for equal graphs on every run; `from_bytes(to_bytes(f)) == f` (a NaN constant comes back
+as a NaN). Bytes are data from outside: whatever is wrong with them is a FormatError, and the graph that comes
+out is not verified yet.
 
 Messages are those of autofuse.proto. A message class costs some 10 ms to import, so it is done on first use.
 """
 from typing import Any, Tuple
 
-from tf_autofuse.ir.asc_graph import (AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Memory, Position, Sched,
-                                      TensorAttr, TensorRef)
+from tf_autofuse.ir.asc_graph import (
+    AscGraph,
+    AscNode,
+    Axis,
+    AxisType,
+    FusedGraph,
+    KernelIO,
+    Memory,
+    Position,
+    Sched,
+    TensorAttr,
+    TensorRef,
+)
 from tf_autofuse.ir.dtypes import BY_TF, DType
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import SizeExpr, parse, to_text
@@ -25,6 +37,7 @@ class FormatError(ValueError):
 
 def _messages():
     from tf_autofuse.ir import autofuse_pb2
+
     return autofuse_pb2
 
 
@@ -32,11 +45,19 @@ def to_bytes(fused: FusedGraph) -> bytes:
     """The serialized `autofuse.FusedGraph`, deterministic."""
     pb = _messages()
     message = pb.FusedGraph(
-        format=FORMAT, name=fused.name, kind=fused.kind,
-        inputs=[_write_io(pb, io) for io in fused.inputs], outputs=[_write_io(pb, io) for io in fused.outputs],
+        format=FORMAT,
+        name=fused.name,
+        kind=fused.kind,
+        inputs=[_write_io(pb, io) for io in fused.inputs],
+        outputs=[_write_io(pb, io) for io in fused.outputs],
         sizes=[_write_size_var(pb, v) for v in fused.sizes],
-        guards=[pb.Guard(kind=g.kind, left=to_text(g.left), right=to_text(g.right), why=g.why) for g in fused.guards],
-        graphs=[_write_graph(pb, g) for g in fused.graphs], origin=fused.origin)
+        guards=[
+            pb.Guard(kind=g.kind, left=to_text(g.left), right=to_text(g.right), why=g.why)
+            for g in fused.guards
+        ],
+        graphs=[_write_graph(pb, g) for g in fused.graphs],
+        origin=fused.origin,
+    )
     return message.SerializeToString(deterministic=True)
 
 
@@ -48,23 +69,35 @@ def from_bytes(data: bytes) -> FusedGraph:
         message = _messages().FusedGraph.FromString(bytes(data))
     except DecodeError as error:
         raise FormatError("not a serialized fused graph (%s)" % error)
-    # At a stray end-group tag some protobuf builds stop with a mere warning; what was left out shows in the size.
+    # At a stray end-group tag some protobuf builds stop with a mere warning; what was left out shows in the
+    # size.
     if message.ByteSize() != len(data):
-        raise FormatError("not a serialized fused graph (only %d of its %d bytes are)" % (message.ByteSize(), len(data)))
+        raise FormatError(
+            "not a serialized fused graph (only %d of its %d bytes are)" % (message.ByteSize(), len(data))
+        )
     if message.format > FORMAT:
-        raise FormatError("the fused graph %s has format %d; this version of tf_autofuse reads formats up to %d: upgrade "
-                          "it here, or optimize the graph again with this version" % (
-                              message.name or "(unnamed)", message.format, FORMAT))
+        raise FormatError(
+            "the fused graph %s has format %d; this version of tf_autofuse reads formats up to %d: upgrade "
+            "it here, or optimize the graph again with this version"
+            % (message.name or "(unnamed)", message.format, FORMAT)
+        )
     if message.format < 1:
         raise FormatError("not a serialized fused graph (it has no format number)")
     try:
         return FusedGraph(
-            message.name, message.kind, _all(_read_io, message.inputs), _all(_read_io, message.outputs),
+            message.name,
+            message.kind,
+            _all(_read_io, message.inputs),
+            _all(_read_io, message.outputs),
             _all(_read_size_var, message.sizes),
             tuple(Guard(g.kind, parse(g.left), parse(g.right), g.why) for g in message.guards),
-            _all(_read_graph, message.graphs), tuple(message.origin))
+            _all(_read_graph, message.graphs),
+            tuple(message.origin),
+        )
     except (ValueError, KeyError, RecursionError) as error:
-        raise FormatError("the fused graph %s is damaged (%s: %s)" % (message.name, type(error).__name__, error))
+        raise FormatError(
+            "the fused graph %s is damaged (%s: %s)" % (message.name, type(error).__name__, error)
+        )
 
 
 def _all(read, messages) -> Tuple[Any, ...]:
@@ -95,8 +128,11 @@ def _write_size_var(pb, var: SizeVar):
 
 
 def _read_size_var(message) -> SizeVar:
-    source = InputDim(message.input_dim.input, message.input_dim.dim) if message.WhichOneof("source") == "input_dim" \
+    source = (
+        InputDim(message.input_dim.input, message.input_dim.dim)
+        if message.WhichOneof("source") == "input_dim"
         else parse(message.size)
+    )
     return SizeVar(message.name, source, message.hint if message.HasField("hint") else None)
 
 
@@ -133,36 +169,65 @@ def _read_attr(message):
 
 def _write_graph(pb, graph: AscGraph):
     return pb.AscGraph(
-        name=graph.name, form=graph.form, loop_axes=graph.loop_axes,
-        axes=[pb.Axis(id=a.id, name=a.name, size=to_text(a.size), type=a.type.value, from_axes=a.from_axes)
-              for a in graph.axes],
-        nodes=[_write_node(pb, n) for n in graph.nodes], sizes=[_write_size_var(pb, v) for v in graph.sizes])
+        name=graph.name,
+        form=graph.form,
+        loop_axes=graph.loop_axes,
+        axes=[
+            pb.Axis(id=a.id, name=a.name, size=to_text(a.size), type=a.type.value, from_axes=a.from_axes)
+            for a in graph.axes
+        ],
+        nodes=[_write_node(pb, n) for n in graph.nodes],
+        sizes=[_write_size_var(pb, v) for v in graph.sizes],
+    )
 
 
 def _read_graph(message) -> AscGraph:
-    axes = tuple(Axis(a.id, a.name, parse(a.size), AxisType(a.type), tuple(a.from_axes)) for a in message.axes)
-    return AscGraph(message.name, message.form, axes, _all(_read_node, message.nodes),
-                    _all(_read_size_var, message.sizes), tuple(message.loop_axes))
+    axes = tuple(
+        Axis(a.id, a.name, parse(a.size), AxisType(a.type), tuple(a.from_axes)) for a in message.axes
+    )
+    return AscGraph(
+        message.name,
+        message.form,
+        axes,
+        _all(_read_node, message.nodes),
+        _all(_read_size_var, message.sizes),
+        tuple(message.loop_axes),
+    )
 
 
 def _write_node(pb, node: AscNode):
     return pb.AscNode(
-        name=node.name, type=node.type, inputs=[pb.TensorRef(node=r.node, output=r.output) for r in node.inputs],
+        name=node.name,
+        type=node.type,
+        inputs=[pb.TensorRef(node=r.node, output=r.output) for r in node.inputs],
         outputs=[_write_tensor(pb, y) for y in node.outputs],
         attrs=[pb.Attr(name=name, value=_write_attr(pb, value)) for name, value in node.attrs],
-        sched=pb.Sched(axis=node.sched.axis, loop_axis=node.sched.loop_axis), origin=node.origin)
+        sched=pb.Sched(axis=node.sched.axis, loop_axis=node.sched.loop_axis),
+        origin=node.origin,
+    )
 
 
 def _read_node(message) -> AscNode:
     return AscNode(
-        message.name, message.type, tuple(TensorRef(r.node, r.output) for r in message.inputs),
-        _all(_read_tensor, message.outputs), tuple((a.name, _read_attr(a.value)) for a in message.attrs),
-        Sched(tuple(message.sched.axis), message.sched.loop_axis), tuple(message.origin))
+        message.name,
+        message.type,
+        tuple(TensorRef(r.node, r.output) for r in message.inputs),
+        _all(_read_tensor, message.outputs),
+        tuple((a.name, _read_attr(a.value)) for a in message.attrs),
+        Sched(tuple(message.sched.axis), message.sched.loop_axis),
+        tuple(message.origin),
+    )
 
 
 def _write_tensor(pb, y: TensorAttr):
-    message = pb.TensorAttr(dtype=y.dtype.tf, axis=y.axis, repeats=_texts(y.repeats), strides=_texts(y.strides),
-                            vectorized_axis=y.vectorized_axis, vectorized_strides=_texts(y.vectorized_strides))
+    message = pb.TensorAttr(
+        dtype=y.dtype.tf,
+        axis=y.axis,
+        repeats=_texts(y.repeats),
+        strides=_texts(y.strides),
+        vectorized_axis=y.vectorized_axis,
+        vectorized_strides=_texts(y.vectorized_strides),
+    )
     if y.memory is not None:
         message.memory.position = y.memory.position.value
         message.memory.container, message.memory.buf_num = y.memory.container, y.memory.buf_num
@@ -173,6 +238,12 @@ def _read_tensor(message) -> TensorAttr:
     memory = None
     if message.HasField("memory"):
         memory = Memory(Position(message.memory.position), message.memory.container, message.memory.buf_num)
-    return TensorAttr(BY_TF[message.dtype], tuple(message.axis), _all(parse, message.repeats),
-                      _all(parse, message.strides), tuple(message.vectorized_axis),
-                      _all(parse, message.vectorized_strides), memory)
+    return TensorAttr(
+        BY_TF[message.dtype],
+        tuple(message.axis),
+        _all(parse, message.repeats),
+        _all(parse, message.strides),
+        tuple(message.vectorized_axis),
+        _all(parse, message.vectorized_strides),
+        memory,
+    )

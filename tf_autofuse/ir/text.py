@@ -13,20 +13,31 @@
         %abs_0: float32[z0, z1] = Abs(%load_0)  # from model/Abs
         %broadcast_0: float32[z0, z1] = Broadcast(%abs_0, axis=z0)
 
-A view's entries are an axis's name (the tensor extends along it), 1, or `=size` for anything else. Strides are printed
-for Load and Store, elsewhere where they are not the dense row-major ones. `# from` lists the TF nodes of origin; text
-after any other # is a comment. The same graph always gives the same text. ImplGraphs add the axes' types, each node's
-loops and each tensor's place in UB; they are printed only.
+A view's entries are an axis's name (the tensor extends along it), 1, or `=size` for anything else. Strides
+are printed for Load and Store, elsewhere where they are not the dense row-major ones. `# from` lists the TF
+nodes of origin; text after any other # is a comment. The same graph always gives the same text. ImplGraphs
+add the axes' types, each node's loops and each tensor's place in UB; they are printed only.
 
-On entry graphs may break invariants (a dump must show a wrong graph too); what `parse_*` returns is not verified.
+On entry graphs may break invariants (a dump must show a wrong graph too); what `parse_*` returns is not
+verified.
 """
 import json
 import math
 import re
 from typing import List, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.asc_graph import (AXISLESS, AscGraph, AscNode, Axis, AxisType, FusedGraph, KernelIO, Sched,
-                                      TensorAttr, TensorRef)
+from tf_autofuse.ir.asc_graph import (
+    AXISLESS,
+    AscGraph,
+    AscNode,
+    Axis,
+    AxisType,
+    FusedGraph,
+    KernelIO,
+    Sched,
+    TensorAttr,
+    TensorRef,
+)
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.ir.dtypes import BY_NAME, DType
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
@@ -55,7 +66,9 @@ def _section(title: str, lines: Sequence[str]) -> List[str]:
 
 def _fused_lines(fused: FusedGraph) -> List[str]:
     def io(entries):
-        return ["%d: %s[%s]" % (i, e.dtype.name, ", ".join(map(to_text, e.dims))) for i, e in enumerate(entries)]
+        return [
+            "%d: %s[%s]" % (i, e.dtype.name, ", ".join(map(to_text, e.dims))) for i, e in enumerate(entries)
+        ]
 
     lines = ["fused %s (%s, %s)" % (fused.name, fused.kind, fused.op_type)]
     lines += _section("inputs", io(fused.inputs)) + _section("outputs", io(fused.outputs))
@@ -95,8 +108,12 @@ def _node_line(graph: AscGraph, node: AscNode) -> str:
         shown = _axis_name(graph, value) if name == "axis" and type(value) is int else _attr(value)
         arguments.append("%s=%s" % (name, shown))
     views = [_view(graph, y) for y in node.outputs]
-    line = "%%%s: %s = %s(%s)" % (node.name, views[0] if len(views) == 1 else "{%s}" % "; ".join(views), node.type,
-                                  ", ".join(arguments))
+    line = "%%%s: %s = %s(%s)" % (
+        node.name,
+        views[0] if len(views) == 1 else "{%s}" % "; ".join(views),
+        node.type,
+        ", ".join(arguments),
+    )
     for y in node.outputs:
         if y.strides and (node.type in _STRIDES_SHOWN or y.strides != dense_strides(y.repeats)):
             line += "  strides " + _sizes(y.strides)
@@ -122,15 +139,21 @@ def _impl_part(graph: AscGraph, node: AscNode) -> str:
     parts = []
     if node.sched.axis:
         loops = [_axis_name(graph, i) for i in node.sched.axis]
-        where = node.sched.axis.index(node.sched.loop_axis) + 1 if node.sched.loop_axis in node.sched.axis else 0
+        where = (
+            node.sched.axis.index(node.sched.loop_axis) + 1 if node.sched.loop_axis in node.sched.axis else 0
+        )
         parts.append("at %s|%s" % ("/".join(loops[:where]), "/".join(loops[where:])))
     for y in node.outputs:
         if y.vectorized_axis:
-            parts.append("ub [%s] strides %s" % (", ".join(_axis_name(graph, i) for i in y.vectorized_axis),
-                                                 _sizes(y.vectorized_strides)))
+            parts.append(
+                "ub [%s] strides %s"
+                % (", ".join(_axis_name(graph, i) for i in y.vectorized_axis), _sizes(y.vectorized_strides))
+            )
         if y.memory is not None:
             m = y.memory
-            parts.append("in %s" % m.position.value + ("" if m.container < 0 else "%d x%d" % (m.container, m.buf_num)))
+            parts.append(
+                "in %s" % m.position.value + ("" if m.container < 0 else "%d x%d" % (m.container, m.buf_num))
+            )
     return "".join("  " + p for p in parts)
 
 
@@ -160,10 +183,14 @@ class _Lines:
     """The lines with something on them, their indentation, and where reading stands."""
 
     def __init__(self, text: str):
-        self.rows = [(number, len(line) - len(line.lstrip()), line.strip())
-                     for number, line in enumerate(text.splitlines(), 1) if line.strip()
-                     and not line.lstrip().startswith("#")]
-        base = min((r[1] for r in self.rows), default=0)  # dumps in tests are indented with the code around them
+        self.rows = [
+            (number, len(line) - len(line.lstrip()), line.strip())
+            for number, line in enumerate(text.splitlines(), 1)
+            if line.strip() and not line.lstrip().startswith("#")
+        ]
+        base = min(
+            (r[1] for r in self.rows), default=0
+        )  # dumps in tests are indented with the code around them
         self.rows = [(n, indent - base, line) for n, indent, line in self.rows]
         self.at = 0
 
@@ -345,9 +372,15 @@ def _parse_node(line: str, axes, order: Tuple[int, ...]) -> AscNode:
             inputs.append(TensorRef(source, int(output or 0)))
         else:
             key, value = argument.split("=", 1)
-            node_attrs.append((key, axes[value].id if key == "axis" and value in axes else _parse_attr(value)))
-    rest, _, comment = rest[end + 1:].partition("#")
-    origin = tuple(o.strip() for o in comment.strip()[5:].split(",")) if comment.strip().startswith("from ") else ()
+            node_attrs.append(
+                (key, axes[value].id if key == "axis" and value in axes else _parse_attr(value))
+            )
+    rest, _, comment = rest[end + 1 :].partition("#")
+    origin = (
+        tuple(o.strip() for o in comment.strip()[5:].split(","))
+        if comment.strip().startswith("from ")
+        else ()
+    )
     strides = [tuple(map(parse, _split(s))) for s in _strides(rest)]
     texts = _split(views[1:-1], ";") if views.startswith("{") else [views]
     outputs = [_parse_view(v, axes) for v in texts]
@@ -365,10 +398,10 @@ def _strides(text: str) -> List[str]:
     while text:
         if not text.startswith("strides ("):
             raise ValueError("unexpected %r" % text)
-        text = text[len("strides ("):]
+        text = text[len("strides (") :]
         end = _closing(text)
         found.append(text[:end])
-        text = text[end + 1:].strip()
+        text = text[end + 1 :].strip()
     return found
 
 
@@ -389,7 +422,9 @@ def _parse_view(text: str, axes) -> TensorAttr:
             repeats.append(parse(entry.lstrip("=")))
         else:
             raise ValueError("entry %s stands where axis %s belongs" % (entry, axis_name))
-    return TensorAttr(BY_NAME[name], tuple(a.id for a in axes.values()), tuple(repeats), dense_strides(repeats))
+    return TensorAttr(
+        BY_NAME[name], tuple(a.id for a in axes.values()), tuple(repeats), dense_strides(repeats)
+    )
 
 
 def _parse_attr(text: str):

@@ -1,202 +1,38 @@
-"""Verifiers of HintGraphs and FusedGraphs: every invariant at the head of asc_graph.py, under its number there.
+"""Verifiers of HintGraphs and FusedGraphs: the invariants at the head of asc_graph.py, under their numbers.
 
-Why: a stage that makes a wrong graph is found where it stands, not three stages later as a wrong number. Called by tests
-on everything, by lowering and schedule on what they make. On entry any value of the IR's classes, on exit it holds the
-invariants, or VerifyError names graph, node, invariant and what was found. (ImplGraphs: ir/verify_impl.py.)
+Why: a stage that makes a wrong graph is found where it stands, not three stages later as a wrong number.
+Called by tests on everything, by lowering and schedule on what they make. On entry any value of the IR's
+classes, on exit it holds the invariants, or VerifyError names graph, node, invariant and what was found.
+(G1..G7: ir/verify_nodes.py; ImplGraphs: ir/verify_impl.py.)
 """
-import math
-import re
-from typing import Iterable, Optional, Sequence, Tuple
-
-import numpy as np
+from typing import Sequence
 
 from tf_autofuse.ir.asc_graph import AXISLESS, AscGraph, AscNode, AxisType, FusedGraph, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
-from tf_autofuse.ir.dtypes import ALL_DTYPES, BFLOAT16, BOOL, DType
-from tf_autofuse.symbolic.guards import GUARD_KINDS, InputDim, SizeVar
-from tf_autofuse.symbolic.size import (Size, SizeExpr, broadcast_operands, evaluate, is_static, known_equal, product,
-                                       symbols_of, to_text)
+from tf_autofuse.ir.verify_nodes import (
+    Checker,
+    VerifyError,
+    check_every_node_is_read,
+    check_nodes,
+    check_sizes,
+)
+from tf_autofuse.symbolic.guards import GUARD_KINDS, InputDim
+from tf_autofuse.symbolic.size import (
+    Size,
+    broadcast_operands,
+    evaluate,
+    is_static,
+    known_equal,
+    product,
+    symbols_of,
+    to_text,
+)
 
-STRUCTURAL = ("Data", "Scalar", "Load", "Broadcast", "Store", "Output", "Workspace")
-_INPUT_COUNT = {"Data": (0,), "Scalar": (0,), "Load": (1,), "Broadcast": (1,), "Store": (1,), "Output": (1,),
-                "Workspace": (0, 1)}
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-
-
-class VerifyError(Exception):
-    """An IR value breaks an invariant. graph, node ('' for the graph itself), invariant (its number), found."""
-
-    def __init__(self, graph: str, node: str, invariant: str, found: str):
-        super().__init__("%s%s breaks %s: %s" % (graph, ", node %s" % node if node else "", invariant, found))
-        self.graph, self.node, self.invariant, self.found = graph, node, invariant, found
-
-
-class Checker:
-    """Raises VerifyErrors of one graph. Sizes go into the texts as they are: most are never printed."""
-
-    def __init__(self, graph: str):
-        self.graph = graph
-
-    def require(self, holds: bool, invariant: str, node: Optional[AscNode], found: str, *args) -> None:
-        if not holds:
-            raise VerifyError(self.graph, node.name if node else "", invariant, found % args if args else found)
+__all__ = ["VerifyError", "trial_values", "verify_fused", "verify_hint"]
 
 
-def same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
+def _same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
     return len(a) == len(b) and all(known_equal(x, y) for x, y in zip(a, b))
-
-
-def represents(dtype: DType, value) -> bool:
-    """Whether the Python number or bool `value` is an element of dtype, exactly (a float NaN is)."""
-    if dtype is BOOL or isinstance(value, bool):
-        return dtype is BOOL and isinstance(value, bool)
-    if not dtype.is_floating:
-        return isinstance(value, int) and np.iinfo(dtype.numpy).min <= value <= np.iinfo(dtype.numpy).max
-    if not isinstance(value, (int, float)):
-        return False
-    try:
-        wide = float(value)
-    except OverflowError:
-        return False
-    if wide != value:
-        return math.isnan(wide)
-    if math.isinf(wide):
-        return True
-    if dtype is BFLOAT16:
-        with np.errstate(over="ignore"):
-            single = np.float32(wide)
-        return float(single) == wide and int(np.array(single).view(np.uint32)) & 0xFFFF == 0
-    with np.errstate(over="ignore"):
-        return float(dtype.numpy(wide)) == wide
-
-
-def _is_attr_value(value) -> bool:
-    if isinstance(value, tuple) and not isinstance(value, DType):
-        return all(map(_is_attr_value, value))
-    return isinstance(value, (int, float, str, SizeExpr, DType))
-
-
-def _symbols_in_attr(value) -> Iterable[str]:
-    if isinstance(value, SizeExpr):
-        return symbols_of(value)
-    if isinstance(value, tuple) and not isinstance(value, DType):
-        return [name for v in value for name in _symbols_in_attr(v)]
-    return ()
-
-
-def check_sizes(check: Checker, sizes: Tuple[SizeVar, ...], invariant: str, input_ranks=None) -> None:
-    """Names unique and valid, sources before uses. input_ranks: ranks of the kernel's inputs, where known."""
-    known = set()
-    for var in sizes:
-        check.require(bool(_NAME.match(var.name)) and var.name not in known, invariant, None,
-                      "symbol %r is no identifier or listed twice", var.name)
-        if isinstance(var.source, InputDim):
-            if input_ranks is not None:
-                check.require(0 <= var.source.input < len(input_ranks)
-                              and 0 <= var.source.dim < input_ranks[var.source.input], invariant, None,
-                              "symbol %s is read off dim %d of input %d, which is not there", var.name, var.source.dim,
-                              var.source.input)
-        else:
-            late = sorted(symbols_of(var.source) - known)
-            check.require(not late, invariant, None, "symbol %s comes from %s, where %s is not yet known", var.name,
-                          var.source, ", ".join(late))
-        known.add(var.name)
-
-
-def check_nodes(check: Checker, graph: AscGraph, extra_types: Sequence[str] = (), extra_symbols: Iterable[str] = ()):
-    """G1..G7. extra_types: node types that this form has besides the structural and the op table's."""
-    check_sizes(check, graph.sizes, "G4")
-    declared = {v.name for v in graph.sizes} | set(extra_symbols)
-
-    def declared_only(sizes, node, what):
-        for size in sizes:
-            missing = sorted(symbols_of(size) - declared)
-            check.require(not missing, "G4", node, "%s %s uses %s, which sizes does not list", what, size,
-                          ", ".join(missing))
-
-    ids = [a.id for a in graph.axes]
-    named = [a for a in graph.axes if not (a.type is AxisType.MERGED and len(a.from_axes) == 1)]
-    check.require(len(set(ids)) == len(ids) and len({a.name for a in named}) == len(named), "G7", None,
-                  "two axes share an id or a name: %s", ", ".join("%d %s" % (a.id, a.name) for a in graph.axes))
-    declared_only([a.size for a in graph.axes], None, "axis size")
-    earlier = {}
-    indexes = set()
-    for node in graph.nodes:
-        check.require(bool(_NAME.match(node.name)) and node.name not in earlier, "G1", node,
-                      "the name is no identifier or taken")
-        for ref in node.inputs:
-            check.require(ref.node in earlier, "G1", node, "input %s is no earlier node", ref.node)
-            check.require(0 <= ref.output < len(earlier[ref.node].outputs), "G1", node, "%s has no output %d", ref.node,
-                          ref.output)
-            check.require(earlier[ref.node].type not in ("Output",), "G1", node, "reads the Output %s", ref.node)
-        check.require(len(node.outputs) >= 1, "G1", node, "has no output")
-        for y in node.outputs:
-            check.require(len(y.axis) == len(y.repeats) == len(y.strides), "G7", node,
-                          "%d axes, %d repeats, %d strides", len(y.axis), len(y.repeats), len(y.strides))
-            check.require(set(y.axis) <= set(ids), "G7", node, "view over axes %s that the graph does not have",
-                          sorted(set(y.axis) - set(ids)))
-            check.require(y.dtype in ALL_DTYPES, "G2", node, "unknown dtype %r", y.dtype)
-            declared_only(y.repeats + y.strides + y.vectorized_strides, node, "size")
-        _check_attrs(check, graph, node, declared)
-        _check_type(check, graph, node, earlier, extra_types)
-        if node.type in ("Data", "Output", "Workspace"):
-            key = (node.type, node.attr("index"), len(node.inputs))
-            check.require(key not in indexes, "G6", node, "a second %s of index %d", node.type, key[1])
-            indexes.add(key)
-        earlier[node.name] = node
-
-
-def check_every_node_is_read(check: Checker, graph: AscGraph) -> None:
-    """G6, last: a node that lost its reader to another mistake should be told by that mistake."""
-    used = {ref.node for node in graph.nodes for ref in node.inputs}
-    for node in graph.nodes:
-        if node.name not in used:
-            check.require(node.type == "Output" or (node.type == "Workspace" and bool(node.inputs)), "G6", node,
-                          "nothing reads it")
-
-
-def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared) -> None:
-    names = [name for name, _ in node.attrs]
-    check.require(names == sorted(set(names)), "G5", node, "attrs are not sorted or not unique: %s", names)
-    for name, value in node.attrs:
-        check.require(isinstance(name, str) and _is_attr_value(value), "G5", node, "attr %s holds a %s", name,
-                      type(value).__name__)
-        for symbol in _symbols_in_attr(value):
-            check.require(symbol in declared, "G4", node, "attr %s uses %s, which sizes does not list", name, symbol)
-    index = node.attr("index")
-    if node.type in ("Data", "Output", "Workspace"):
-        check.require(type(index) is int and index >= 0, "G5", node, "index is %r", index)
-    if node.type == "Scalar":
-        value = node.attr("value")
-        check.require(represents(node.y.dtype, value), "G5", node, "%s does not represent the value %r exactly",
-                      node.y.dtype.name, value)
-    if node.type == "Broadcast" and graph.form == "hint":
-        check.require(node.attr("axis") in {a.id for a in graph.axes}, "G5", node, "axis is %r", node.attr("axis"))
-    if node.type in ("Load", "Store"):
-        offset = node.attr("offset", 0)
-        check.require(type(offset) is int or isinstance(offset, SizeExpr), "G5", node, "offset is %r", offset)
-
-
-def _check_type(check: Checker, graph: AscGraph, node: AscNode, earlier, extra_types) -> None:
-    ins = [earlier[r.node].outputs[r.output].dtype for r in node.inputs]
-    if node.type in STRUCTURAL or node.type in extra_types:
-        counts = _INPUT_COUNT.get(node.type, (1,))
-        check.require(len(ins) in counts, "G3", node, "%s has %d inputs", node.type, len(ins))
-        check.require(all(d is node.y.dtype for d in ins), "G2", node, "%s of %s gives %s", node.type,
-                      ", ".join(d.name for d in ins), node.y.dtype.name)
-        return
-    from tf_autofuse.ops.numpy_handler import result_dtype
-    from tf_autofuse.ops.table import ASC_OPS
-
-    row = ASC_OPS.get(node.type)
-    check.require(row is not None, "G3", node, "the op table has no AscIR type %s", node.type)
-    check.require(len(ins) == row.arity if row.arity >= 0 else len(ins) >= 1, "G3", node, "%s has %d inputs, not %d",
-                  node.type, len(ins), row.arity)
-    values = ins[1:] if len(ins) > 1 and ins[0] is BOOL else ins
-    check.require(len(set(values)) == 1, "G2", node, "inputs of different dtypes: %s", ", ".join(d.name for d in ins))
-    expected = result_dtype(node.type, ins, node.y.dtype)
-    check.require(node.y.dtype is expected, "G2", node, "%s of %s gives %s, not %s", node.type,
-                  ", ".join(d.name for d in ins), expected.name, node.y.dtype.name)
 
 
 def verify_hint(graph: AscGraph) -> None:
@@ -207,9 +43,17 @@ def verify_hint(graph: AscGraph) -> None:
     check_nodes(check, graph)
     order = tuple(a.id for a in graph.axes)
     for axis in graph.axes:
-        check.require(axis.type is AxisType.ORIGINAL and not axis.from_axes, "H1", None, "axis %s is %s", axis.name,
-                      axis.type.name)
-    check.require(graph.loop_axes == order, "H1", None, "loop_axes %s are not the axes %s", graph.loop_axes, order)
+        check.require(
+            axis.type is AxisType.ORIGINAL and not axis.from_axes,
+            "H1",
+            None,
+            "axis %s is %s",
+            axis.name,
+            axis.type.name,
+        )
+    check.require(
+        graph.loop_axes == order, "H1", None, "loop_axes %s are not the axes %s", graph.loop_axes, order
+    )
     full = tuple(a.size for a in graph.axes)
     readers = graph.consumers()
     for node in graph.nodes:
@@ -221,7 +65,9 @@ def verify_hint(graph: AscGraph) -> None:
             _check_extents(check, node, y, full)
         check.require(node.sched.loop_axis == -1, "H1", node, "has a loop axis")
         wanted = () if node.type in AXISLESS else order
-        check.require(node.sched.axis == wanted, "H1", node, "sched.axis is %s, not %s", node.sched.axis, wanted)
+        check.require(
+            node.sched.axis == wanted, "H1", node, "sched.axis is %s, not %s", node.sched.axis, wanted
+        )
         _check_hint_node(check, graph, node, full, readers)
     check_every_node_is_read(check, graph)
 
@@ -229,14 +75,23 @@ def verify_hint(graph: AscGraph) -> None:
 def _check_extents(check: Checker, node: AscNode, y: TensorAttr, full) -> None:
     empty = any(known_equal(r, 0) for r in y.repeats)
     for i, (repeat, stride) in enumerate(zip(y.repeats, y.strides)):
-        check.require(known_equal(repeat, full[i]) or known_equal(repeat, 1), "H2", node,
-                      "repeats[%d] is %s, neither 1 nor %s", i, repeat, full[i])
+        check.require(
+            known_equal(repeat, full[i]) or known_equal(repeat, 1),
+            "H2",
+            node,
+            "repeats[%d] is %s, neither 1 nor %s",
+            i,
+            repeat,
+            full[i],
+        )
         if known_equal(repeat, 1):
-            check.require(known_equal(stride, 0), "H2", node, "repeats[%d] is 1 but strides[%d] is %s", i, i,
-                          stride)
+            check.require(
+                known_equal(stride, 0), "H2", node, "repeats[%d] is 1 but strides[%d] is %s", i, i, stride
+            )
         elif not empty:
-            check.require(not known_equal(stride, 0), "H2", node, "strides[%d] is 0 but repeats[%d] is %s", i, i,
-                          repeat)
+            check.require(
+                not known_equal(stride, 0), "H2", node, "strides[%d] is 0 but repeats[%d] is %s", i, i, repeat
+            )
 
 
 def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, readers) -> None:
@@ -244,53 +99,89 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
     if node.type in ("Data", "Scalar"):
         return
     if node.type in ("Output", "Workspace"):
-        check.require(all(s.type == "Store" for s in sources), "H6", node, "reads a %s, not a Store",
-                      sources[0].type if sources else "")
+        check.require(
+            all(s.type == "Store" for s in sources),
+            "H6",
+            node,
+            "reads a %s, not a Store",
+            sources[0].type if sources else "",
+        )
         return
     if node.type == "Load":
         source = sources[0]
-        check.require(source.type == "Data" or (source.type == "Workspace" and not source.inputs), "H3", node,
-                      "loads from %s %s", source.type, source.name)
+        check.require(
+            source.type == "Data" or (source.type == "Workspace" and not source.inputs),
+            "H3",
+            node,
+            "loads from %s %s",
+            source.type,
+            source.name,
+        )
         return
     for source in sources:
-        check.require(source.type not in ("Data", "Output", "Workspace", "Store"), "H3", node,
-                      "reads %s %s without a Load", source.type, source.name)
+        check.require(
+            source.type not in ("Data", "Output", "Workspace", "Store"),
+            "H3",
+            node,
+            "reads %s %s without a Load",
+            source.type,
+            source.name,
+        )
     shapes = [graph.tensor(r).repeats for r, s in zip(node.inputs, sources) if s.type != "Scalar"]
     if node.type == "Store":
         check.require(bool(shapes), "H6", node, "stores the Scalar %s", node.inputs[0].node)
-        check.require(same_sizes(node.y.repeats, full), "H6", node, "repeats %s are not full, %s",
-                      node.y.repeats, full)
-        check.require(same_sizes(shapes[0], full), "H6", node, "its input's repeats %s are not full, %s",
-                      shapes[0], full)
+        check.require(
+            _same_sizes(node.y.repeats, full), "H6", node, "repeats %s are not full, %s", node.y.repeats, full
+        )
+        check.require(
+            _same_sizes(shapes[0], full),
+            "H6",
+            node,
+            "its input's repeats %s are not full, %s",
+            shapes[0],
+            full,
+        )
         to = [r.type for r in readers[node.name]]
         check.require(len(to) == 1 and to[0] in ("Output", "Workspace"), "H6", node, "is read by %s", to)
         return
     ones = tuple(1 for _ in full)
     before = shapes[0] if shapes else ones
     for shape in shapes[1:]:
-        check.require(same_sizes(shape, before), "H4", node, "inputs with repeats %s and %s", before,
-                      shape)
+        check.require(_same_sizes(shape, before), "H4", node, "inputs with repeats %s and %s", before, shape)
     if node.type == "Broadcast":
         position = node.y.axis.index(node.attr("axis"))
-        wanted = before[:position] + (full[position],) + before[position + 1:]
-        check.require(known_equal(before[position], 1), "H4", node, "its input extends along axis %d already",
-                      node.attr("axis"))
-        check.require(not shapes or not known_equal(full[position], 1), "H4", node, "axis %d has size 1: no change",
-                      node.attr("axis"))
+        wanted = before[:position] + (full[position],) + before[position + 1 :]
+        check.require(
+            known_equal(before[position], 1),
+            "H4",
+            node,
+            "its input extends along axis %d already",
+            node.attr("axis"),
+        )
+        check.require(
+            not shapes or not known_equal(full[position], 1),
+            "H4",
+            node,
+            "axis %d has size 1: no change",
+            node.attr("axis"),
+        )
     else:
         wanted = before
     for y in node.outputs:
-        check.require(same_sizes(y.repeats, wanted), "H4", node, "repeats %s, not %s", y.repeats, wanted)
+        check.require(_same_sizes(y.repeats, wanted), "H4", node, "repeats %s, not %s", y.repeats, wanted)
         dense = dense_strides(y.repeats)
-        check.require(same_sizes(y.strides, dense), "H5", node, "strides %s, not the dense %s", y.strides,
-                      dense)
+        check.require(
+            _same_sizes(y.strides, dense), "H5", node, "strides %s, not the dense %s", y.strides, dense
+        )
 
 
 def verify_fused(fused: FusedGraph) -> None:
     """Raises VerifyError unless `fused` and all its graphs are well-formed (G, H, F1..F5)."""
     check = Checker(fused.name)
     check.require(len(fused.graphs) >= 1, "F1", None, "no graph")
-    check.require(len({g.name for g in fused.graphs}) == len(fused.graphs), "F1", None, "two graphs share a name")
+    check.require(
+        len({g.name for g in fused.graphs}) == len(fused.graphs), "F1", None, "two graphs share a name"
+    )
     for graph in fused.graphs:
         verify_hint(graph)
     _check_io(check, fused)
@@ -307,20 +198,37 @@ def _check_io(check: Checker, fused: FusedGraph) -> None:
             index = node.attr("index")
             if node.type == "Data":
                 check.require(index < len(fused.inputs), "F2", node, "there is no input %d", index)
-                check.require(node.y.dtype is fused.inputs[index].dtype, "F2", node, "input %d is %s", index,
-                              fused.inputs[index].dtype.name)
+                check.require(
+                    node.y.dtype is fused.inputs[index].dtype,
+                    "F2",
+                    node,
+                    "input %d is %s",
+                    index,
+                    fused.inputs[index].dtype.name,
+                )
             elif node.type == "Output":
                 check.require(index < len(fused.outputs), "F2", node, "there is no output %d", index)
-                check.require(node.y.dtype is fused.outputs[index].dtype, "F2", node, "output %d is %s", index,
-                              fused.outputs[index].dtype.name)
+                check.require(
+                    node.y.dtype is fused.outputs[index].dtype,
+                    "F2",
+                    node,
+                    "output %d is %s",
+                    index,
+                    fused.outputs[index].dtype.name,
+                )
                 check.require(index not in written, "F2", node, "output %d is written twice", index)
                 written.add(index)
             elif node.type == "Workspace" and not node.inputs:
                 check.require(index in filled, "F2", node, "workspace %d is read before it is written", index)
         for node in graph.of_type("Workspace"):
             if node.inputs:
-                check.require(node.attr("index") not in filled, "F2", node, "workspace %d is written twice",
-                              node.attr("index"))
+                check.require(
+                    node.attr("index") not in filled,
+                    "F2",
+                    node,
+                    "workspace %d is written twice",
+                    node.attr("index"),
+                )
                 filled.add(node.attr("index"))
     missing = sorted(set(range(len(fused.outputs))) - written)
     check.require(not missing, "F2", None, "output %s is not used", missing)
@@ -332,18 +240,32 @@ def _check_fused_sizes(check: Checker, fused: FusedGraph) -> None:
     for var in fused.sizes:
         if isinstance(var.source, InputDim):
             dim = fused.inputs[var.source.input].dims[var.source.dim]
-            check.require(not is_static(dim) and to_text(dim) == var.name, "F3", None,
-                          "symbol %s is read off a dim that is %s", var.name, dim)
-    used = [d for io in fused.inputs + fused.outputs for d in io.dims] \
-        + [side for g in fused.guards for side in (g.left, g.right)]
+            check.require(
+                not is_static(dim) and to_text(dim) == var.name,
+                "F3",
+                None,
+                "symbol %s is read off a dim that is %s",
+                var.name,
+                dim,
+            )
+    used = [d for io in fused.inputs + fused.outputs for d in io.dims] + [
+        side for g in fused.guards for side in (g.left, g.right)
+    ]
     for size in used:
         missing = sorted(symbols_of(size) - set(known))
-        check.require(not missing, "F3", None, "%s uses %s, which sizes does not list", size,
-                      ", ".join(missing))
+        check.require(
+            not missing, "F3", None, "%s uses %s, which sizes does not list", size, ", ".join(missing)
+        )
     for graph in fused.graphs:
         for var in graph.sizes:
-            check.require(known.get(var.name) == var, "F3", None, "symbol %s of graph %s is not the fused graph's",
-                          var.name, graph.name)
+            check.require(
+                known.get(var.name) == var,
+                "F3",
+                None,
+                "symbol %s of graph %s is not the fused graph's",
+                var.name,
+                graph.name,
+            )
 
 
 def _check_guards(check: Checker, fused: FusedGraph) -> None:
@@ -352,21 +274,35 @@ def _check_guards(check: Checker, fused: FusedGraph) -> None:
         check.require(guard.kind in GUARD_KINDS, "F4", None, "guard of kind %r", guard.kind)
         check.require(guard.decided() is not False, "F4", None, "guard %r never holds", guard)
         covered |= symbols_of(guard.left) | symbols_of(guard.right)
-    sizes = [v.source for v in fused.sizes if not isinstance(v.source, InputDim)] \
-        + [d for io in fused.outputs for d in io.dims] + [a.size for g in fused.graphs for a in g.axes]
+    sizes = (
+        [v.source for v in fused.sizes if not isinstance(v.source, InputDim)]
+        + [d for io in fused.outputs for d in io.dims]
+        + [a.size for g in fused.graphs for a in g.axes]
+    )
     for size in sizes:
         for dims in broadcast_operands(size):
             for dim in dims:
-                check.require(bool(symbols_of(dim) & covered), "F4", None,
-                              "%s takes %s for compatible, but no guard covers it", size, dim)
+                check.require(
+                    bool(symbols_of(dim) & covered),
+                    "F4",
+                    None,
+                    "%s takes %s for compatible, but no guard covers it",
+                    size,
+                    dim,
+                )
 
 
 def trial_values(fused: FusedGraph):
-    """Values of all symbols that satisfy the guards: the hints where all are there, and a few that are made up."""
+    """Values of all symbols that satisfy the guards: the hints where all are there, and a few that are made
+    up."""
     read = [v for v in fused.sizes if isinstance(v.source, InputDim)]
     trials = [{}]
     if read:
-        trials = [{v.name: 3 for v in read}, {v.name: 1 for v in read}, {v.name: 2 + i for i, v in enumerate(read)}]
+        trials = [
+            {v.name: 3 for v in read},
+            {v.name: 1 for v in read},
+            {v.name: 2 + i for i, v in enumerate(read)},
+        ]
         for side in (1, 2):  # one side of every run-time broadcast is 1
             ones = {name for g in fused.guards if g.kind == "broadcast" for name in symbols_of(g[side])}
             trials.append({v.name: 1 if v.name in ones else 4 for v in read})
@@ -395,15 +331,31 @@ def _check_accesses(check: Checker, fused: FusedGraph, values) -> None:
                 count = evaluate(product(fused.inputs[source.attr("index")].dims), values)
                 steps = [(e - 1) * s for e, s in zip(extents, strides)]
                 low, high = offset + sum(min(s, 0) for s in steps), offset + sum(max(s, 0) for s in steps)
-                check.require(0 <= low and high < count, "F5", node,
-                              "reads elements %d..%d of an input of %d elements (%s)", low, high, count, shown)
+                check.require(
+                    0 <= low and high < count,
+                    "F5",
+                    node,
+                    "reads elements %d..%d of an input of %d elements (%s)",
+                    low,
+                    high,
+                    count,
+                    shown,
+                )
                 continue
             for output in readers[node.name]:
                 if output.type == "Output":
                     count = evaluate(product(fused.outputs[output.attr("index")].dims), values)
-                    check.require(offset == 0 and _covers(extents, strides, count), "F5", node,
-                                  "extents %s with strides %s at %d do not cover the output's %d elements once (%s)",
-                                  extents, strides, offset, count, shown)
+                    check.require(
+                        offset == 0 and _covers(extents, strides, count),
+                        "F5",
+                        node,
+                        "extents %s with strides %s at %d do not cover the output's %d elements once (%s)",
+                        extents,
+                        strides,
+                        offset,
+                        count,
+                        shown,
+                    )
 
 
 def _covers(extents, strides, count: int) -> bool:

@@ -3,11 +3,11 @@
 Why apart from size.py: this module imports sympy (0.3 s), which a graph of static shapes never needs; size.py
 imports it on the first symbol. On entry and exit of everything here: sympy expressions over integer symbols
 >= 0, built from + - * and positive integer powers (no division, no rationals) and the functions below. A
-simplification holds for every value >= 0 of the symbols; those of `broadcast_size` hold for compatible dims, which
-a 'broadcast' guard checks.
+simplification holds for every value >= 0 of the symbols; those of `broadcast_size` hold for compatible dims,
+which a 'broadcast' guard checks.
 
-Argument order and term order come from the printed text, never from hashes: texts, C++ and golden files are the
-same on every run and with every sympy version.
+Argument order and term order come from the printed text, never from hashes: texts, C++ and golden files are
+the same on every run and with every sympy version.
 """
 import math
 from functools import lru_cache
@@ -75,7 +75,8 @@ class floor_div(sympy.Function):
             return Integer(int(a) // divisor)
         if isinstance(a, floor_div) and a.args[1].is_Integer and a.args[1] > 0:
             return cls(a.args[0], a.args[1] * b)
-        # Whole multiples of the divisor leave the quotient; then a common factor of the rest and the divisor goes.
+        # Whole multiples of the divisor leave the quotient; then a common factor of the rest and the divisor
+        # goes.
         whole, rest, constant, common = Integer(0), Integer(0), 0, divisor
         for coefficient, factor in _terms(a):
             coefficient = int(coefficient)
@@ -108,7 +109,7 @@ class _Symmetric(sympy.Function):
     def eval(cls, *args):
         flat = []
         for a in args:
-            for x in (a.args if isinstance(a, cls) else (a,)):
+            for x in a.args if isinstance(a, cls) else (a,):
                 if x not in flat:
                     flat.append(x)
         kept = sorted(cls._reduced(flat), key=_order)
@@ -225,8 +226,13 @@ def text(e) -> str:
     raise unknown(e)
 
 
-CPP_NAMES = {"floor_div": "FloorDiv", "broadcast_size": "BroadcastSize", "stride_or_zero": "StrideOrZero",
-             "Max": "Max", "Min": "Min"}
+CPP_NAMES = {
+    "floor_div": "FloorDiv",
+    "broadcast_size": "BroadcastSize",
+    "stride_or_zero": "StrideOrZero",
+    "Max": "Max",
+    "Min": "Min",
+}
 
 
 def cpp(e, names: Mapping[str, str]) -> str:
@@ -269,8 +275,8 @@ def _first_not_one(values):
 
 
 def evaluator(e) -> Callable[[Mapping[str, int]], int]:
-    """A function from symbol values to the value of `e`; agrees with `cpp`. It raises KeyError(name) for a symbol
-    without value."""
+    """A function from symbol values to the value of `e`; agrees with `cpp`. It raises KeyError(name) for a
+    symbol without value."""
     if e.is_Integer:
         constant = int(e)
         return lambda values: constant
@@ -286,11 +292,13 @@ def evaluator(e) -> Callable[[Mapping[str, int]], int]:
     if e.is_Add:
         return lambda values: sum([p(values) for p in parts])
     if e.is_Mul:
+
         def product(values):
             result = 1
             for p in parts:
                 result *= p(values)
             return result
+
         return product
     if isinstance(e, Max):
         return lambda values: max([p(values) for p in parts])
@@ -306,6 +314,7 @@ def evaluator(e) -> Callable[[Mapping[str, int]], int]:
         def divide(values):
             b = second(values)
             return first(values) // b if b else 0
+
         return divide
     raise unknown(e)
 
@@ -347,12 +356,15 @@ def exact_quotient(a, b):
     if bottom == 0:
         return None
     if top % bottom == 0 and all(top_powers.get(f, 0) >= p for f, p in bottom_powers.items()):
-        return sympy.Mul(Integer(top // bottom),
-                         *[f ** (p - bottom_powers.get(f, 0)) for f, p in top_powers.items()])
+        return sympy.Mul(
+            Integer(top // bottom), *[f ** (p - bottom_powers.get(f, 0)) for f, p in top_powers.items()]
+        )
     if not (a.has(sympy.Add) or b.has(sympy.Add)):
         return None
     # Polynomial division, with our functions as opaque generators.
-    opaque = {f: sympy.Dummy(integer=True) for f in (a.atoms(*FUNCTIONS.values()) | b.atoms(*FUNCTIONS.values()))}
+    opaque = {
+        f: sympy.Dummy(integer=True) for f in (a.atoms(*FUNCTIONS.values()) | b.atoms(*FUNCTIONS.values()))
+    }
     numerator, denominator = sympy.cancel(a.xreplace(opaque) / b.xreplace(opaque)).as_numer_denom()
     if denominator != 1:
         return None

@@ -16,7 +16,8 @@ GUARD_KINDS = ("eq", "broadcast")
 
 
 class Guard(NamedTuple):
-    """`left <kind> right`; kind: 'eq' or 'broadcast' (equal, or one of them is 1). `why` names what needs it."""
+    """`left <kind> right`; kind: 'eq' or 'broadcast' (equal, or one of them is 1). `why` names what needs
+    it."""
 
     kind: str
     left: Size
@@ -65,6 +66,9 @@ def bind(variables: Tuple[SizeVar, ...], dims: Tuple[Tuple[int, ...], ...]) -> M
     """The value of every symbol for the dims of all inputs. Checks nothing: see ir.evaluate.bind_inputs."""
     values = {}
     for v in variables:
-        values[v.name] = dims[v.source.input][v.source.dim] if isinstance(v.source, InputDim) \
+        values[v.name] = (
+            dims[v.source.input][v.source.dim]
+            if isinstance(v.source, InputDim)
             else evaluate(v.source, values)
+        )
     return values

@@ -6,8 +6,8 @@ SizeExpr wraps one sympy expression in canonical form; two sizes that print alik
 
 Functions beyond + - *: `floor_div`, `ceil_div`, `align_up`, `maximum`, `minimum`, `broadcast_size` (what TF's
 broadcasting makes of two dims) and `stride_or_zero` (0 where a dim is 1: the run-time stride of a dim that
-may be broadcast). Printing to C++ (`to_cpp`) and evaluation (`evaluate`) agree on every one of them; C++ prints
-call the functions of the same name that the generated host source defines.
+may be broadcast). Printing to C++ (`to_cpp`) and evaluation (`evaluate`) agree on every one of them; C++
+prints call the functions of the same name that the generated host source defines.
 """
 import keyword
 import re
@@ -24,6 +24,7 @@ def _load():
     global _functions
     if _functions is None:
         from tf_autofuse.symbolic import functions
+
         _functions = functions
     return _functions
 
@@ -69,7 +70,9 @@ class SizeExpr:
         return self._hash
 
     def __bool__(self):
-        raise TypeError("the truth of a symbolic size is unknown; compare with known_equal() or evaluate() it")
+        raise TypeError(
+            "the truth of a symbolic size is unknown; compare with known_equal() or evaluate() it"
+        )
 
     def __repr__(self):
         return to_text(self)
@@ -89,14 +92,24 @@ def _wrap(expr) -> Size:
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_RESERVED = frozenset(("floor_div", "Max", "Min", "broadcast_size", "stride_or_zero",
-                       "FloorDiv", "BroadcastSize", "StrideOrZero"))
+_RESERVED = frozenset(
+    (
+        "floor_div",
+        "Max",
+        "Min",
+        "broadcast_size",
+        "stride_or_zero",
+        "FloorDiv",
+        "BroadcastSize",
+        "StrideOrZero",
+    )
+)
 
 
 @lru_cache(maxsize=1 << 12)
 def symbol(name: str) -> SizeExpr:
-    """The symbol `name`: an integer >= 0. Symbols of the same name are equal. Raises ValueError for a name that
-    is no identifier or that a function of sizes has."""
+    """The symbol `name`: an integer >= 0. Symbols of the same name are equal. Raises ValueError for a name
+    that is no identifier or that a function of sizes has."""
     if not _NAME.match(name) or name in _RESERVED or keyword.iskeyword(name):
         raise ValueError("not a name for a size symbol: %r" % (name,))
     return SizeExpr(_load().new_symbol(name))
@@ -135,8 +148,9 @@ def minimum(a: Size, b: Size) -> Size:
 
 
 def broadcast_size(a: Size, b: Size) -> Size:
-    """The dim that TF's broadcasting makes of a and b, given that they are compatible. A static dim other than 1
-    decides (`broadcast_size(s0, 4)` is 4): whoever calls this adds the 'broadcast' guard that checks it."""
+    """The dim that TF's broadcasting makes of a and b, given that they are compatible. A static dim other
+    than 1 decides (`broadcast_size(s0, 4)` is 4): whoever calls this adds the 'broadcast' guard that checks
+    it."""
     if is_static(a) and is_static(b):
         return b if a == 1 else a
     return _wrap(_load().broadcast_size(_raw(a), _raw(b)))
@@ -169,7 +183,8 @@ def known_equal(a: Size, b: Size) -> bool:
 
 
 def exact_quotient(a: Size, b: Size) -> Optional[Size]:
-    """The size q with q * b == a for every value of the symbols, or None where there is none or it is not found.
+    """The size q with q * b == a for every value of the symbols, or None where there is none or it is not
+    found.
 
     At values where b is 0 (and so a) the identity holds but says nothing about q: who divides a tensor's dims
     must refuse or guard b == 0 where TF would (Reshape with -1 of an empty tensor)."""
@@ -217,8 +232,8 @@ def to_text(size: Size) -> str:
 
 
 def to_cpp(size: Size, names: Optional[Mapping[str, str]] = None) -> str:
-    """The size as a C++ int64_t expression; `names` maps symbols to int64_t lvalues (default: the symbol's name).
-    The source that holds it begins with CPP_PRELUDE."""
+    """The size as a C++ int64_t expression; `names` maps symbols to int64_t lvalues (default: the symbol's
+    name). The source that holds it begins with CPP_PRELUDE."""
     return str(size) if is_static(size) else _load().cpp(size.expr, names or {})
 
 
@@ -244,7 +259,8 @@ _MAX_POWER = 64
 
 class _Parser:
     """Recursive descent over: sum ::= ['-'] product (('+'|'-') product)*; product ::= power ('*' power)*;
-    power ::= atom ['**' integer]; atom ::= integer | '-' atom | name | function '(' sum (',' sum)* ')' | '(' sum ')'.
+    power ::= atom ['**' integer]; atom ::= integer | '-' atom | name | function '(' sum (',' sum)* ')' | '('
+    sum ')'.
     """
 
     def __init__(self, text: str):
@@ -254,7 +270,7 @@ class _Parser:
         while position < len(text):
             match = _TOKEN.match(text, position)
             if not match:
-                raise self.error("at %r" % text[position:position + 20])
+                raise self.error("at %r" % text[position : position + 20])
             self.tokens.append(match.group().strip())
             position = match.end()
         self.tokens.append("")
@@ -333,12 +349,18 @@ class _Parser:
         return result
 
 
-_CALLS = {"floor_div": floor_div, "Max": maximum, "Min": minimum, "broadcast_size": broadcast_size,
-          "stride_or_zero": stride_or_zero}
+_CALLS = {
+    "floor_div": floor_div,
+    "Max": maximum,
+    "Min": minimum,
+    "broadcast_size": broadcast_size,
+    "stride_or_zero": stride_or_zero,
+}
 
 
 def parse(text: str) -> Size:
-    """The size that `to_text` printed. Raises ValueError for anything else. Text is data: nothing is executed."""
+    """The size that `to_text` printed. Raises ValueError for anything else. Text is data: nothing is
+    executed."""
     parser = _Parser(text)
     value = parser.sum()
     if parser.tokens[parser.at]:
