@@ -2,6 +2,7 @@
 
 Holds on exit: the wheel has the package, its templates, and npu_kernels/ as tf_autofuse/_npu_kernels.
 """
+import os
 import re
 import shutil
 import sys
@@ -63,7 +64,8 @@ setup(
     package_data={"": ["**/*.j2", "**/*.proto", "**/*.json"]},
     install_requires=requirements(),
     entry_points={"console_scripts": ["tf-autofuse = tf_autofuse.cli:main"]},
-    ext_modules=native_build.extensions(),
+    # A checkout's set-up has built it in place; pip would compile it all again in a folder of its own.
+    ext_modules=[] if os.environ.get("AUTOFUSE_NATIVE_IS_BUILT") else native_build.extensions(),
     cmdclass=dict(native_build.commands(), build_py=BuildPy),
     zip_safe=False,
     classifiers=[

@@ -52,7 +52,7 @@ fi
 
 step "3/4 native extension"
 wanted=$(find tf_autofuse/frontend/native -type f \( -name '*.cc' -o -name '*.h' \) | LC_ALL=C sort |
-    xargs cat native_build.py setup.py constraints.txt | cksum)
+    xargs cat native_build.py constraints.txt | cksum)
 if is_stamped "$venv/.stamps/native" "$wanted" && ls tf_autofuse/frontend/_native*.so >/dev/null 2>&1; then
     done_step "up to date"
 else
@@ -71,10 +71,11 @@ wanted=$(checksum setup.py pyproject.toml requirements.txt; pwd)
 if is_stamped "$venv/.stamps/package" "$wanted"; then
     done_step "up to date"
 else
-    "$python" -m pip install --quiet --no-deps --no-build-isolation --no-warn-script-location -e .
+    AUTOFUSE_NATIVE_IS_BUILT=1 "$python" -m pip install --quiet --no-deps --no-build-isolation \
+        --no-warn-script-location -e .
     write_stamp "$venv/.stamps/package" "$wanted"
     done_step
 fi
-tensorflow=$("$python" -m pip show tensorflow 2>/dev/null | sed -n 's/^Version: //p')
+tensorflow=$(ls "$venv/lib/python3.7/site-packages" | sed -n 's/^tensorflow-\(.*\)\.dist-info$/\1/p')
 compiler=$("${CXX:-g++}" --version 2>/dev/null | head -n 1)
 printf '    TensorFlow %s, %s\n' "$tensorflow" "${compiler:-no C++ compiler}"
