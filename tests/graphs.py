@@ -6,8 +6,10 @@
     g.ret(y)
     plan(g.view(), Config(), "ascend")
 
-Shapes are inferred as TF's shape functions do: equal run-time dims stay, two that may broadcast give a new one.
+Shapes are inferred as TF's shape functions do: equal run-time dims stay, two that may broadcast give a new
+one.
 """
+
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -17,8 +19,20 @@ from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.ops.numpy_handler import evaluate_op
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-COMPARES = ("Equal", "NotEqual", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr",
-            "LogicalNot", "IsNan", "IsInf", "IsFinite")
+COMPARES = (
+    "Equal",
+    "NotEqual",
+    "Greater",
+    "GreaterEqual",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalOr",
+    "LogicalNot",
+    "IsNan",
+    "IsInf",
+    "IsFinite",
+)
 _VIEWS = ("Identity", "Snapshot", "StopGradient", "PreventGradient")
 
 
@@ -31,9 +45,22 @@ class GraphBuilder:
     """Appends nodes; `columns()` is what the native side would hand over."""
 
     def __init__(self):
-        self._columns: Dict[str, list] = {name: [] for name in (
-            "names", "ops", "devices", "inputs", "control_inputs", "in_dtypes", "out_dtypes", "out_shapes", "attrs",
-            "frames", "stateful")}
+        self._columns: Dict[str, list] = {
+            name: []
+            for name in (
+                "names",
+                "ops",
+                "devices",
+                "inputs",
+                "control_inputs",
+                "in_dtypes",
+                "out_dtypes",
+                "out_shapes",
+                "attrs",
+                "frames",
+                "stateful",
+            )
+        }
         self.constants: Dict[int, np.ndarray] = {}
         self.symbols: List[dict] = []
         self._named: Dict[str, int] = {}
@@ -124,7 +151,11 @@ class GraphBuilder:
             dims = list(long)
             for i in range(1, len(short) + 1):
                 a, b = long[-i], short[-i]
-                dims[-i] = a if a == b or b == 1 else b if a == 1 or (b > 1 and a < 0) else a if a > 1 else self.fresh()
+                dims[-i] = (
+                    a
+                    if a == b or b == 1
+                    else b if a == 1 or (b > 1 and a < 0) else a if a > 1 else self.fresh()
+                )
             result = tuple(dims)
         return result
 

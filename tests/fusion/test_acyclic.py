@@ -1,4 +1,5 @@
 """AcyclicGraph against brute force: ranks stay topological, detours are exactly the longer paths."""
+
 from hypothesis import given, settings, strategies as st
 
 from tf_autofuse.fusion.acyclic import AcyclicGraph
@@ -6,6 +7,7 @@ from tf_autofuse.fusion.acyclic import AcyclicGraph
 
 def reaches_by_detour(edges, a, b):
     """Whether a path of at least two edges leads from a to b or from b to a."""
+
     def longer(start, goal):
         seen, stack = set(), [v for u, v in edges if u == start and v != goal]
         while stack:
@@ -16,12 +18,19 @@ def reaches_by_detour(edges, a, b):
                 seen.add(vertex)
                 stack.extend(v for u, v in edges if u == vertex)
         return False
+
     return longer(a, b) or longer(b, a)
 
 
-graphs = st.integers(3, 12).flatmap(lambda n: st.tuples(
-    st.just(n), st.sets(st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda e: e[0] < e[1]), max_size=24),
-    st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20)))
+graphs = st.integers(3, 12).flatmap(
+    lambda n: st.tuples(
+        st.just(n),
+        st.sets(
+            st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda e: e[0] < e[1]), max_size=24
+        ),
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20),
+    )
+)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

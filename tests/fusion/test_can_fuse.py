@@ -1,4 +1,5 @@
 """can_fuse(a, b): each verdict by its smallest pair of nests, and the order of preference."""
+
 import pytest
 
 from tests.graphs import CPU, GraphBuilder, Tensor
@@ -16,14 +17,26 @@ def nests_of(g, max_size=64, tensor_bytes=lambda tensor: 4):
     """The nests of a graph before fusion, by name of their root, and the context."""
     view = g.view()
     lowered = lower(view, keep_config(max_fusion_size=max_size), "ascend", {}, set())
-    nests = {view.names[n]: nest_of(lowered.boxes[n], view.inputs, view.devices, view.frames, lowered.alive)
-             for n in lowered.realized}
+    nests = {
+        view.names[n]: nest_of(lowered.boxes[n], view.inputs, view.devices, view.frames, lowered.alive)
+        for n in lowered.realized
+    }
     inside = {m: nest.key for nest in nests.values() for m in nest.members}
-    edges = [(inside.get(s, s), inside.get(n, n)) for n in range(len(view))
-             for s in [s for s, _ in view.inputs[n]] + list(view.control_inputs[n])]
+    edges = [
+        (inside.get(s, s), inside.get(n, n))
+        for n in range(len(view))
+        for s in [s for s, _ in view.inputs[n]] + list(view.control_inputs[n])
+    ]
     order = [n for n in range(len(view)) if inside.get(n, n) == n]
-    context = FusionContext(view.names, view.inputs, view.consumers, AcyclicGraph(order, edges), tensor_bytes,
-                            lowered.alive, max_size)
+    context = FusionContext(
+        view.names,
+        view.inputs,
+        view.consumers,
+        AcyclicGraph(order, edges),
+        tensor_bytes,
+        lowered.alive,
+        max_size,
+    )
     return nests, context
 
 
@@ -116,7 +129,9 @@ def test_a_view_is_not_stored_as_a_copy():
 
 
 def test_peak_memory_counts_outputs_side_by_side_only():
-    assert verdict(shared_input(), "left", "right", tensor_bytes=lambda t: 7 << 30).code is reasons.PEAK_MEMORY
+    assert (
+        verdict(shared_input(), "left", "right", tensor_bytes=lambda t: 7 << 30).code is reasons.PEAK_MEMORY
+    )
     assert verdict(shared_input(), "left", "right", tensor_bytes=lambda t: 6 << 30).ok
 
 
@@ -154,10 +169,17 @@ def test_join_knows_what_is_still_read_from_outside():
 def test_preference_is_bytes_then_nearness_then_order():
     g = GraphBuilder()
     x, y = g.arg("x", FLOAT32, (8,)), g.arg("y", FLOAT32, (8,))
-    g.ret(g.op("Add", x, y, name="a"), g.op("Neg", x, name="b"), g.op("Sub", x, y, name="c"), g.op("Abs", x, name="d"))
+    g.ret(
+        g.op("Add", x, y, name="a"),
+        g.op("Neg", x, name="b"),
+        g.op("Sub", x, y, name="c"),
+        g.op("Abs", x, name="d"),
+    )
     nests, context = nests_of(g)
-    ordered = sorted((("a", "b"), ("a", "c"), ("b", "d"), ("a", "d")),
-                     key=lambda pair: score(nests[pair[0]], nests[pair[1]], context))
+    ordered = sorted(
+        (("a", "b"), ("a", "c"), ("b", "d"), ("a", "d")),
+        key=lambda pair: score(nests[pair[0]], nests[pair[1]], context),
+    )
     assert ordered == [("a", "c"), ("a", "b"), ("b", "d"), ("a", "d")]
 
 

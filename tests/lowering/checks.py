@@ -1,11 +1,12 @@
 """What must hold of every plan, and running a plan against its graph op by op."""
+
 from typing import Dict, List, Sequence
 
 import numpy as np
 
 from tests.graphs import GraphBuilder, evaluate_graph
 from tf_autofuse.config import Config
-from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.ir.verify import verify_fused
 from tf_autofuse.lowering.plan import Plan, plan
@@ -25,7 +26,8 @@ def fused_types(g: GraphBuilder, result: Plan) -> List[str]:
 
 
 def check_plan(g: GraphBuilder, result: Plan) -> None:
-    """Every region is a good FusedGraph, regions are disjoint, complete at their borders and make no cycle."""
+    """Every region is a good FusedGraph, regions are disjoint, complete at their borders and make no
+    cycle."""
     seen: Dict[int, int] = {}
     for number, region in enumerate(result.regions):
         verify_fused(region.fused)
@@ -35,14 +37,24 @@ def check_plan(g: GraphBuilder, result: Plan) -> None:
             seen[node] = number
         reads = {t for node in region.nodes for t in g.inputs[node] if t[0] not in members}
         assert reads == set(region.inputs) and len(region.inputs) == len(reads)
-        leaves = {(s, p) for node in range(len(g.ops)) if node not in members for s, p in g.inputs[node] if s in members}
+        leaves = {
+            (s, p)
+            for node in range(len(g.ops))
+            if node not in members
+            for s, p in g.inputs[node]
+            if s in members
+        }
         unread = {(n, 0) for n in members if not any(n == s for i in g.inputs for s, _ in i)}
         assert leaves | unread == set(region.outputs) and len(region.outputs) == len(leaves | unread)
         assert len(region.fused.inputs) == len(region.inputs)
         for (node, port), io in zip(region.inputs, region.fused.inputs):
-            assert BY_TF[g.out_dtypes[node][port]] is io.dtype and len(io.dims) == len(g.out_shapes[node][port])
+            assert BY_TF[g.out_dtypes[node][port]] is io.dtype and len(io.dims) == len(
+                g.out_shapes[node][port]
+            )
         for (node, port), io in zip(region.outputs, region.fused.outputs):
-            assert BY_TF[g.out_dtypes[node][port]] is io.dtype and len(io.dims) == len(g.out_shapes[node][port])
+            assert BY_TF[g.out_dtypes[node][port]] is io.dtype and len(io.dims) == len(
+                g.out_shapes[node][port]
+            )
         assert {g.devices[n] for n in members} == {region.device}
         assert len({g.frames[n] for n in members}) == 1
         assert region.fused.origin == tuple(g.names[n] for n in sorted(members))
@@ -81,8 +93,9 @@ def random_array(dtype, shape, seed: int) -> np.ndarray:
 
 
 def compare_with_graph(g: GraphBuilder, result: Plan, args) -> None:
-    """Each region's outputs, run on the graph's own tensors, are the graph's: bit for bit for what is computed as in
-    the graph; 16-bit floats, which a region rounds later, within a few units in the last place."""
+    """Each region's outputs, run on the graph's own tensors, are the graph's: bit for bit for what is
+    computed as in the graph; 16-bit floats, which a region rounds later, within a few units in the last
+    place."""
     values = evaluate_graph(g, args)
     halves = any(BY_TF[d] is FLOAT16 for outs in g.out_dtypes for d in outs)
     for region in result.regions:
@@ -91,7 +104,9 @@ def compare_with_graph(g: GraphBuilder, result: Plan, args) -> None:
             want = np.asarray(values[node][port])
             assert got.dtype == want.dtype and got.shape == want.shape, g.names[node]
             if halves:
-                np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=4e-3, atol=4e-3)
+                np.testing.assert_allclose(
+                    got.astype(np.float64), want.astype(np.float64), rtol=4e-3, atol=4e-3
+                )
             else:
                 np.testing.assert_array_equal(_bits(got), _bits(want), err_msg=g.names[node])
 
@@ -103,11 +118,16 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def run_and_compare(g: GraphBuilder, config: Config = None, target: str = "ascend", **shapes: Sequence[int]) -> Plan:
+def run_and_compare(
+    g: GraphBuilder, config: Config = None, target: str = "ascend", **shapes: Sequence[int]
+) -> Plan:
     """Plans g, checks the plan, runs it on random arguments of the given shapes."""
     result = plan(g.view(), config or keep_config(), target)
     check_plan(g, result)
     dtypes = {g.names[i]: BY_TF[g.out_dtypes[i][0]] for i, op in enumerate(g.ops) if op == "_Arg"}
-    args = {name: random_array(dtypes[name], shape, seed) for seed, (name, shape) in enumerate(sorted(shapes.items()))}
+    args = {
+        name: random_array(dtypes[name], shape, seed)
+        for seed, (name, shape) in enumerate(sorted(shapes.items()))
+    }
     compare_with_graph(g, result, args)
     return result

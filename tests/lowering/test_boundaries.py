@@ -1,4 +1,6 @@
-"""What must not be fused, and with which reason: control edges, frames, branches, devices, references, skip lists."""
+"""What must not be fused, and with which reason: control edges, frames, branches, devices, references, skip
+lists."""
+
 import pytest
 
 from tests.graphs import CPU, GraphBuilder, Tensor
@@ -25,6 +27,7 @@ def chain(g, x, *ops, **kw):
 
 
 # Control edges
+
 
 def test_control_edges_are_carried_by_the_region():
     g = GraphBuilder()
@@ -92,6 +95,7 @@ def test_an_op_without_readers_but_with_followers_is_kept_whole():
 
 # Frames and branches
 
+
 def while_loop():
     """i = 0; while i < limit: i = relu(i + 1) * neg(i)"""
     g = GraphBuilder()
@@ -118,7 +122,9 @@ def test_a_loop_body_is_a_region_of_its_own():
     g, body = while_loop()
     result = planned(g)
     inside = [r for r in result.regions if g.frames[r.nodes[0]] == "loop"]
-    assert [(r.fused.name.split("_", 3)[3], r.outputs) for r in inside] == [("Add_Relu_Neg_Mul", ((body.node, 0),))]
+    assert [(r.fused.name.split("_", 3)[3], r.outputs) for r in inside] == [
+        ("Add_Relu_Neg_Mul", ((body.node, 0),))
+    ]
     assert all(len({g.frames[n] for n in r.nodes}) == 1 for r in result.regions)
 
 
@@ -182,6 +188,7 @@ def test_a_constant_switched_into_a_branch_is_alive_there_only():
 
 # Placement, state, claims
 
+
 def test_devices_do_not_mix():
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, (4,))
@@ -230,7 +237,9 @@ def test_marked_ops(attr, code):
     assert code_of(result, "abs_0") == code and names(result) == ["autofuse_pointwise_0_Neg_Relu"]
 
 
-@pytest.mark.parametrize("skip, code", [(SkipList(names=("abs_*",)), "NF2009"), (SkipList(types=("Abs",)), "NF2010")])
+@pytest.mark.parametrize(
+    "skip, code", [(SkipList(names=("abs_*",)), "NF2009"), (SkipList(types=("Abs",)), "NF2010")]
+)
 def test_skip_lists(skip, code):
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, (4,))
@@ -251,6 +260,7 @@ def test_an_unsupported_input_of_the_fallback_is_refused_with_a_reason():
 
 
 # Limits
+
 
 def test_max_fusion_size():
     g = GraphBuilder()

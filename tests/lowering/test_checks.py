@@ -1,4 +1,5 @@
 """The checker of plans finds broken plans: each mutation of a good one."""
+
 import numpy as np
 import pytest
 
@@ -22,12 +23,15 @@ def change(region_index, **fields):
         for name, value in fields.items():
             regions[region_index] = regions[region_index]._replace(**{name: value(regions[region_index])})
         return result._replace(regions=tuple(regions))
+
     return apply
 
 
 MUTATIONS = {
     "a node in two regions": lambda p: p._replace(regions=p.regions + p.regions[:1]),
-    "a cycle": lambda p: Plan((p.regions[0]._replace(nodes=p.regions[0].nodes + p.regions[1].nodes),), p.decisions),
+    "a cycle": lambda p: Plan(
+        (p.regions[0]._replace(nodes=p.regions[0].nodes + p.regions[1].nodes),), p.decisions
+    ),
     "an input too few": change(1, inputs=lambda r: r.inputs[:-1]),
     "an output too few": change(0, outputs=lambda r: ()),
     "another device": change(0, device=lambda r: "elsewhere"),

@@ -1,4 +1,5 @@
 """plan(): which regions come out of small graphs, and that they compute what the graph does."""
+
 import numpy as np
 import pytest
 
@@ -158,7 +159,13 @@ def test_signed_zeros_and_nans_are_no_splat_and_no_common_subexpression():
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, (2,))
     mixed, minus, plus, nan = g.const([0.0, -0.0]), g.const(-0.0), g.const(0.0), g.const(float("nan"))
-    g.ret(g.op("Mul", g.op("Add", g.op("Mul", x, mixed), nan), g.op("Maximum", minus, g.op("Neg", g.op("Mul", x, plus)))))
+    g.ret(
+        g.op(
+            "Mul",
+            g.op("Add", g.op("Mul", x, mixed), nan),
+            g.op("Maximum", minus, g.op("Neg", g.op("Mul", x, plus))),
+        )
+    )
     result = run_and_compare(g, x=(2,))
     values = [n.attr("value") for n in result.regions[0].fused.graphs[0].of_type("Scalar")]
     assert [np.signbit(v) for v in values if v == 0] in ([True, False], [False, True])
@@ -246,7 +253,10 @@ def test_blacklisted_types_stay_in_16_bits():
     check_plan(g, result)
     graph = result.regions[0].fused.graphs[0]
     assert {n.type: n.y.dtype for n in graph.nodes if n.type in ("Abs", "Add", "Relu")} == {
-        "Abs": FLOAT32, "Add": FLOAT16, "Relu": FLOAT32}
+        "Abs": FLOAT32,
+        "Add": FLOAT16,
+        "Relu": FLOAT32,
+    }
 
 
 def test_dtypes_beyond_the_target_are_refused_with_a_reason():

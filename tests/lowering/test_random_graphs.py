@@ -1,8 +1,9 @@
 """Random graphs: every plan is well formed and computes what the graph does, op by op, on the same arguments.
 
-Ops are such that numpy gives the same bits whatever the array's layout. Run-time dims a and b take equal, broadcasting
-and empty values.
+Ops are such that numpy gives the same bits whatever the array's layout. Run-time dims a and b take equal,
+broadcasting and empty values.
 """
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -15,8 +16,27 @@ from tf_autofuse.lowering.plan import plan
 UNARY = ("Abs", "Neg", "Relu", "Square", "Identity")
 BINARY = ("Add", "Sub", "Mul", "Maximum", "Minimum", "AddV2")
 COMPARE = ("Greater", "Less", "Equal")
-SHAPES = ((), (4,), (3, 1), (3, 4), ("a", 3, 4), ("a", 1, 4), ("b", 3, 1), (1, 3, 4), ("b", 1, 1), ("a", 12), ("b", 3, 4))
-RUN_TIME = ({"a": 5, "b": 5}, {"a": 1, "b": 5}, {"a": 5, "b": 1}, {"a": 1, "b": 1}, {"a": 0, "b": 1}, {"a": 0, "b": 0})
+SHAPES = (
+    (),
+    (4,),
+    (3, 1),
+    (3, 4),
+    ("a", 3, 4),
+    ("a", 1, 4),
+    ("b", 3, 1),
+    (1, 3, 4),
+    ("b", 1, 1),
+    ("a", 12),
+    ("b", 3, 4),
+)
+RUN_TIME = (
+    {"a": 5, "b": 5},
+    {"a": 1, "b": 5},
+    {"a": 5, "b": 1},
+    {"a": 1, "b": 1},
+    {"a": 0, "b": 1},
+    {"a": 0, "b": 0},
+)
 
 
 class Source:
@@ -30,7 +50,8 @@ class Source:
 
 
 def build(numbers, values):
-    """A graph made from the numbers; values: what a and b are at run time (only to draw nothing that TF refuses)."""
+    """A graph made from the numbers; values: what a and b are at run time (only to draw nothing that TF
+    refuses)."""
     source, g = Source(numbers), GraphBuilder()
     tensors, shapes, real = [], {}, {}
 
@@ -52,8 +73,21 @@ def build(numbers, values):
 
 
 def step(g, source, tensors, real, add):
-    kind = source.pick(("unary", "binary", "binary", "binary", "compare", "select", "view", "const", "outside", "fill",
-                        "control"))
+    kind = source.pick(
+        (
+            "unary",
+            "binary",
+            "binary",
+            "binary",
+            "compare",
+            "select",
+            "view",
+            "const",
+            "outside",
+            "fill",
+            "control",
+        )
+    )
     a = source.pick(tensors[-6:])
     numeric = g.dtype(a) is not BOOL
     b = source.pick([t for t in tensors if g.dtype(t) is g.dtype(a)])
@@ -109,12 +143,18 @@ def reshape_to(g, a, dims):
 
 def args_of(g, shapes):
     dtypes = {g.names[i]: BY_TF[g.out_dtypes[i][0]] for i, op in enumerate(g.ops) if op == "_Arg"}
-    return {name: random_array(dtypes[name], shape, i) for i, (name, shape) in enumerate(sorted(shapes.items()))}
+    return {
+        name: random_array(dtypes[name], shape, i) for i, (name, shape) in enumerate(sorted(shapes.items()))
+    }
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.lists(st.integers(0, 2 ** 16), min_size=30, max_size=160), st.sampled_from(RUN_TIME),
-       st.sampled_from((1, 1, 2, 3)), st.sampled_from((64, 64, 5)))
+@given(
+    st.lists(st.integers(0, 2**16), min_size=30, max_size=160),
+    st.sampled_from(RUN_TIME),
+    st.sampled_from((1, 1, 2, 3)),
+    st.sampled_from((64, 64, 5)),
+)
 def test_random_graphs(numbers, values, threshold, size):
     g, shapes = build(numbers, values)
     result = plan(g.view(), keep_config(recomputation_threshold=threshold, max_fusion_size=size), "ascend")
@@ -125,7 +165,7 @@ def test_random_graphs(numbers, values, threshold, size):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(st.lists(st.integers(0, 2 ** 16), min_size=30, max_size=160))
+@given(st.lists(st.integers(0, 2**16), min_size=30, max_size=160))
 def test_random_graphs_in_float16(numbers):
     """With the Casts of force_fp16 every plan is still well formed, and the same nodes are fused."""
     g, _ = build(numbers, RUN_TIME[0])

@@ -1,9 +1,17 @@
 """Views, run-time dims, broadcasting at run time, rank 0, empty tensors, unknown ranks."""
+
 import numpy as np
 import pytest
 
 from tests.graphs import GraphBuilder
-from tests.lowering.checks import (check_plan, compare_with_graph, keep_config, names, random_array, run_and_compare)
+from tests.lowering.checks import (
+    check_plan,
+    compare_with_graph,
+    keep_config,
+    names,
+    random_array,
+    run_and_compare,
+)
 from tf_autofuse.ir.dtypes import FLOAT32, INT32
 from tf_autofuse.ir.evaluate import GuardFailure, evaluate_fused
 from tf_autofuse.ir.text import dump
@@ -15,7 +23,9 @@ def runs_for(g: GraphBuilder, *cases):
     result = plan(g.view(), keep_config(), "ascend")
     check_plan(g, result)
     for case in cases:
-        compare_with_graph(g, result, {n: random_array(FLOAT32, s, i) for i, (n, s) in enumerate(sorted(case.items()))})
+        compare_with_graph(
+            g, result, {n: random_array(FLOAT32, s, i) for i, (n, s) in enumerate(sorted(case.items()))}
+        )
     return result
 
 
@@ -38,8 +48,15 @@ def test_two_symbols_broadcast_at_run_time(golden):
     g = GraphBuilder()
     x, y = g.arg("x", FLOAT32, ("a", 4)), g.arg("y", FLOAT32, ("b", 4))
     g.ret(g.op("Relu", g.op("Add", g.op("Abs", x), y)))
-    result = runs_for(g, dict(x=(3, 4), y=(3, 4)), dict(x=(1, 4), y=(5, 4)), dict(x=(5, 4), y=(1, 4)),
-                      dict(x=(1, 4), y=(1, 4)), dict(x=(0, 4), y=(1, 4)), dict(x=(0, 4), y=(0, 4)))
+    result = runs_for(
+        g,
+        dict(x=(3, 4), y=(3, 4)),
+        dict(x=(1, 4), y=(5, 4)),
+        dict(x=(5, 4), y=(1, 4)),
+        dict(x=(1, 4), y=(1, 4)),
+        dict(x=(0, 4), y=(1, 4)),
+        dict(x=(0, 4), y=(0, 4)),
+    )
     golden("run_time_broadcast.txt", dump(result.regions[0].fused))
     refuses(result.regions[0], np.zeros((3, 4), np.float32), np.zeros((2, 4), np.float32))
 
@@ -48,7 +65,9 @@ def test_three_symbols_broadcast_to_one():
     g = GraphBuilder()
     x, y, z = (g.arg(n, FLOAT32, (n,)) for n in "xyz")
     g.ret(g.op("Mul", g.op("Add", x, y), g.op("Sub", g.op("Add", y, x), z)))
-    result = runs_for(g, dict(x=(1,), y=(4,), z=(1,)), dict(x=(1,), y=(1,), z=(6,)), dict(x=(3,), y=(3,), z=(3,)))
+    result = runs_for(
+        g, dict(x=(1,), y=(4,), z=(1,)), dict(x=(1,), y=(1,), z=(6,)), dict(x=(3,), y=(3,), z=(3,))
+    )
     assert len(result.regions) == 1
     refuses(result.regions[0], *[np.zeros(n, np.float32) for n in (2, 1, 3)])
 
@@ -62,7 +81,8 @@ def test_a_symbol_against_a_known_dim():
 
 
 def test_the_broadcast_dim_is_known_downstream():
-    """TF's shape function gives a new dim for each Add; both are the broadcast of a and b, so the Mul needs no guard."""
+    """TF's shape function gives a new dim for each Add; both are the broadcast of a and b, so the Mul needs
+    no guard."""
     g = GraphBuilder()
     x, y = g.arg("x", FLOAT32, ("a",)), g.arg("y", FLOAT32, ("b",))
     p, q = g.outside(g.op("Add", x, y)), g.op("Add", y, x)
@@ -223,7 +243,10 @@ def test_unknown_rank_is_refused():
     g.ret(g.op("Relu", g.op("Add", x, y)), g.op("Neg", g.op("Abs", y)))
     result = plan(g.view(), keep_config(), "ascend")
     assert {d.name: d.code for d in result.decisions if d.op in ("Relu", "Add", "Neg")} == {
-        "add_0": "NF2004", "relu_0": "NF2004", "neg_0": ""}
+        "add_0": "NF2004",
+        "relu_0": "NF2004",
+        "neg_0": "",
+    }
 
 
 def test_known_shapes_that_do_not_broadcast_are_left_to_tf():
@@ -232,7 +255,8 @@ def test_known_shapes_that_do_not_broadcast_are_left_to_tf():
     g.ret(g.op("Relu", g.op("Add", x, y, dims=(3,))))
     result = plan(g.view(), keep_config(), "ascend")
     assert [(d.code, d.reason) for d in result.decisions if d.op == "Add"] == [
-        ("NF2014", "dims 3 and 4 do not broadcast")]
+        ("NF2014", "dims 3 and 4 do not broadcast")
+    ]
 
 
 def test_what_tf_infers_beyond_the_inputs_becomes_a_guard():
@@ -251,8 +275,9 @@ def test_a_size_that_no_input_tells_takes_only_its_op_out():
     g.ret(g.op("Relu", g.op("Neg", wide)))
     result = plan(g.view(), keep_config(), "ascend")
     check_plan(g, result)
-    assert {d.op: d.code for d in result.decisions if d.op in ("BroadcastTo", "Exp", "Abs", "Relu", "Neg")} == {
-        "BroadcastTo": "NF2017", "Exp": "", "Abs": "", "Relu": "", "Neg": ""}
+    assert {
+        d.op: d.code for d in result.decisions if d.op in ("BroadcastTo", "Exp", "Abs", "Relu", "Neg")
+    } == {"BroadcastTo": "NF2017", "Exp": "", "Abs": "", "Relu": "", "Neg": ""}
 
 
 def test_a_size_that_another_input_tells_is_fused():
@@ -263,12 +288,16 @@ def test_a_size_that_another_input_tells_is_fused():
     result = plan(g.view(), keep_config(), "ascend")
     check_plan(g, result)
     assert names(result) == ["autofuse_pointwise_0_Abs_Exp_BroadcastTo_Mul"]
-    compare_with_graph(g, result, dict(x=np.ones((1, 4), np.float32), y=np.ones((6, 4), np.float32),
-                                       s=np.array([6, 4], np.int32)))
+    compare_with_graph(
+        g,
+        result,
+        dict(x=np.ones((1, 4), np.float32), y=np.ones((6, 4), np.float32), s=np.array([6, 4], np.int32)),
+    )
 
 
 def test_an_input_dim_that_is_a_multiple_of_another():
-    """The flat tensor comes from outside with 8 * b elements; the region splits it again and so needs b itself."""
+    """The flat tensor comes from outside with 8 * b elements; the region splits it again and so needs b
+    itself."""
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, ("b", 8))
     flat = g.outside(g.reshape(g.outside(x), (-1,)))

@@ -1,17 +1,19 @@
 """The graph of nests and of the nodes outside of them, kept acyclic while nests are joined.
 
-A topological rank is kept for every vertex (the dynamic order of Pearce and Kelly). Whether a path leads from one vertex
-to another is then a search that never leaves the ranks between the two, and joining two vertices moves only what
-that search has seen.
+A topological rank is kept for every vertex (the dynamic order of Pearce and Kelly). Whether a path leads from
+one vertex to another is then a search that never leaves the ranks between the two, and joining two vertices
+moves only what that search has seen.
 
 On entry: edges (data and control) that make no cycle. Invariant: rank[u] < rank[v] for every edge u -> v.
 """
+
 from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 
 class AcyclicGraph:
     def __init__(self, order: Iterable[int], edges: Iterable[Tuple[int, int]]):
-        """order: the vertices in a topological order. Edges between other vertices, and self edges, are left out."""
+        """order: the vertices in a topological order. Edges between other vertices, and self edges, are left
+        out."""
         self._rank: Dict[int, int] = {v: i for i, v in enumerate(order)}
         self._after: Dict[int, Set[int]] = {v: set() for v in self._rank}
         self._before: Dict[int, Set[int]] = {v: set() for v in self._rank}
@@ -24,8 +26,8 @@ class AcyclicGraph:
         return self._rank[vertex]
 
     def detour(self, a: int, b: int) -> Optional[int]:
-        """A vertex on a path between a and b that visits others, in either direction; None where joining a and b
-        makes no cycle."""
+        """A vertex on a path between a and b that visits others, in either direction; None where joining a
+        and b makes no cycle."""
         first, last = (a, b) if self._rank[a] < self._rank[b] else (b, a)
         limit = self._rank[last]
         seen: Set[int] = set()
@@ -53,7 +55,8 @@ class AcyclicGraph:
         before = (self._before.pop(a) | self._before.pop(b)) - {a, b}
         for vertex in (a, b):
             del self._rank[vertex]
-        # What leads to the joined vertex comes first, what it leads to last; one of the two ranks is left over.
+        # What leads to the joined vertex comes first, what it leads to last; one of the two ranks is left
+        # over.
         for vertex, rank in zip(ahead, ranks):
             self._rank[vertex] = rank
         self._rank[name] = ranks[len(ahead)]

@@ -1,12 +1,15 @@
 """May two nests become one? The question apart from the deed.
 
-    producer a --t--> consumer b        vertical: b's loads of t become a's expression; t is stored only if others read it
+    producer a --t--> consumer b        vertical: b's loads of t become a's expression; t is
+                                        stored only if others read it
     a <--t-- t --t--> b                 horizontal: both load t; the joined nest loads it once
 
-Both must survive as one loop nest: same device, frame and liveness; one list of loop axes; no path from one to the other
-through ops outside, since the joined op would then wait for itself; few enough inputs and loop nodes. A refusal is
-a Verdict with a code (fusion/reasons.py) and the particulars; the checks run from cheap to dear.
+Both must survive as one loop nest: same device, frame and liveness; one list of loop axes; no path from one
+to the other through ops outside, since the joined op would then wait for itself; few enough inputs and loop
+nodes. A refusal is a Verdict with a code (fusion/reasons.py) and the particulars; the checks run from cheap
+to dear.
 """
+
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion import reasons
@@ -24,7 +27,8 @@ MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
 
 
 class FusionContext(NamedTuple):
-    """names, inputs, consumers, alive: per TF node. tensor_bytes: (tensor) -> bytes, estimated where dims are symbolic."""
+    """names, inputs, consumers, alive: per TF node. tensor_bytes: (tensor) -> bytes, estimated where dims are
+    symbolic."""
 
     names: Sequence[str]
     inputs: Sequence[Tuple[Tensor, ...]]
@@ -43,7 +47,8 @@ def shared_tensors(a: Nest, b: Nest) -> Tuple[List[Tensor], List[Tensor]]:
 
 
 def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
-    """Whether the nests may be joined; where they may, the score (ascending is better): bytes saved, nearness, order."""
+    """Whether the nests may be joined; where they may, the score (ascending is better): bytes saved,
+    nearness, order."""
     between, common = shared_tensors(a, b)
     if not between and not common:
         return Verdict(False, reasons.NO_SHARED_DATA, "no tensor in common")
@@ -52,7 +57,9 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
     if a.frame != b.frame:
         return Verdict(False, reasons.FRAMES, "frames '%s' and '%s'" % (a.frame, b.frame))
     if a.size + b.size > context.max_size:
-        return Verdict(False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, context.max_size))
+        return Verdict(
+            False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, context.max_size)
+        )
     joined = join(a, b, context.inputs)
     inputs = len(joined.loads - {(box.node, 0) for box in joined.boxes})
     if inputs > MAX_INPUTS:
@@ -60,10 +67,14 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
     outputs = outputs_of(joined, context.consumers)
     for box in outputs:
         if context.alive[box.node] != joined.alive:
-            return Verdict(False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node])
+            return Verdict(
+                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node]
+            )
     for nest in (a, b):
         if nest.size == 0 and any(box in outputs for box in nest.boxes):
-            return Verdict(False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node])
+            return Verdict(
+                False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node]
+            )
     if not between:
         bytes_out = sum(context.tensor_bytes((box.node, 0)) for box in outputs)
         if bytes_out > MAX_HORIZONTAL_OUTPUT_BYTES:

@@ -1,12 +1,14 @@
 """Joining nests, in rounds.
 
-Each round lists the pairs of nests that share a tensor, best first (bytes saved, nearness, order), and joins what
-can_fuse allows at that moment. A pair that is refused may be allowed in a later round: a tensor that two consumers read
-can vanish once both are one nest. Rounds end when one joins nothing, at the latest after MAX_ROUNDS.
+Each round lists the pairs of nests that share a tensor, best first (bytes saved, nearness, order), and joins
+what can_fuse allows at that moment. A pair that is refused may be allowed in a later round: a tensor that two
+consumers read can vanish once both are one nest. Rounds end when one joins nothing, at the latest after
+MAX_ROUNDS.
 
-Pairs of readers of one tensor are tried as neighbours in topological order only, per kind of loop (device, frame,
-number of elements): a tensor with n readers gives n pairs, not n * n.
+Pairs of readers of one tensor are tried as neighbours in topological order only, per kind of loop (device,
+frame, number of elements): a tensor with n readers gives n pairs, not n * n.
 """
+
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion.can_fuse import FusionContext, can_fuse, score

@@ -1,18 +1,19 @@
 """A nest: realized boxes that share one loop nest, the unit that fusion joins (GE's AscBackend).
 
-A nest knows what it holds and what it reads, as sets that a union keeps up to date; its loop axes and its AscGraph are
-made when they are needed.
+A nest knows what it holds and what it reads, as sets that a union keeps up to date; its loop axes and its
+AscGraph are made when they are needed.
 """
+
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.ir.loop_ir import KernelBox, Store, Tensor, rebuild
 
 
 class Nest(NamedTuple):
-    """boxes: realized boxes, ascending by node. members: TF nodes inside, ascending; computing: those that compute
-    something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included. reads: per source node how
-    many members read it. device, frame: of all members. alive: the tokens under which the nest runs. hard: whether
-    a view inside regroups dims."""
+    """boxes: realized boxes, ascending by node. members: TF nodes inside, ascending; computing: those that
+    compute something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included. reads:
+    per source node how many members read it. device, frame: of all members. alive: the tokens under which the
+    nest runs. hard: whether a view inside regroups dims."""
 
     boxes: Tuple[KernelBox, ...]
     members: Tuple[int, ...]
@@ -31,12 +32,24 @@ class Nest(NamedTuple):
         return self.boxes[-1].node
 
 
-def nest_of(box: KernelBox, inputs: Sequence, devices: Sequence[str], frames: Sequence[str], alive: Sequence) -> Nest:
+def nest_of(
+    box: KernelBox, inputs: Sequence, devices: Sequence[str], frames: Sequence[str], alive: Sequence
+) -> Nest:
     """The nest of one realized box. inputs, devices, frames, alive: per TF node."""
     boxes = box.all_boxes()
     members = tuple(b.node for b in boxes)
-    return Nest((box,), members, frozenset(b.node for b in boxes if b.computes), box.size, box.loads,
-                _reads(members, inputs), devices[box.node], frames[box.node], alive[box.node], box.hard)
+    return Nest(
+        (box,),
+        members,
+        frozenset(b.node for b in boxes if b.computes),
+        box.size,
+        box.loads,
+        _reads(members, inputs),
+        devices[box.node],
+        frames[box.node],
+        alive[box.node],
+        box.hard,
+    )
 
 
 def _reads(members: Sequence[int], inputs: Sequence) -> Dict[int, int]:
@@ -56,14 +69,28 @@ def join(a: Nest, b: Nest, inputs: Sequence) -> Nest:
         reads = dict(a.reads)
         for source, count in b.reads.items():
             reads[source] = reads.get(source, 0) + count
-    return Nest(tuple(sorted(a.boxes + b.boxes, key=lambda box: box.node)), members, a.computing | b.computing,
-                a.size + b.size, a.loads | b.loads, reads, a.device, a.frame, a.alive | b.alive, a.hard or b.hard)
+    return Nest(
+        tuple(sorted(a.boxes + b.boxes, key=lambda box: box.node)),
+        members,
+        a.computing | b.computing,
+        a.size + b.size,
+        a.loads | b.loads,
+        reads,
+        a.device,
+        a.frame,
+        a.alive | b.alive,
+        a.hard or b.hard,
+    )
 
 
 def outputs_of(nest: Nest, consumers: Sequence[Tuple[int, ...]]) -> List[KernelBox]:
-    """The boxes whose tensor something outside of the nest reads (or nothing at all: then its control edges need it)."""
-    return [box for box in nest.boxes
-            if not consumers[box.node] or len(consumers[box.node]) > nest.reads.get(box.node, 0)]
+    """The boxes whose tensor something outside of the nest reads (or nothing at all: then its control edges
+    need it)."""
+    return [
+        box
+        for box in nest.boxes
+        if not consumers[box.node] or len(consumers[box.node]) > nest.reads.get(box.node, 0)
+    ]
 
 
 def body_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[Store]:

@@ -3,6 +3,7 @@
 NF1xxx are GE's codes for refused pairs where ours mean the same; NF2xxx are ours, for single nodes (20xx) and
 for pairs (21xx). Texts name the kind of obstacle; the sentence with the particulars is in the verdict.
 """
+
 from typing import Dict, NamedTuple
 
 
@@ -32,7 +33,9 @@ VIEW_COPY = Code("NF2104", "a view would be stored as a copy")
 NO_ROW = Code("NF2001", "the op table has no such op")
 DTYPE = Code("NF2002", "TF has no CPU kernel of the op for the dtype, or the plugin does not know the dtype")
 TARGET = Code("NF2003", "the target cannot compute it")
-UNKNOWN_RANK = Code("NF2004", "the rank of a tensor is unknown", "give placeholders a shape with a known rank")
+UNKNOWN_RANK = Code(
+    "NF2004", "the rank of a tensor is unknown", "give placeholders a shape with a known rank"
+)
 NOT_CPU = Code("NF2005", "the op is placed on another device than the CPU")
 STATEFUL = Code("NF2006", "the op is stateful")
 REFERENCE = Code("NF2007", "a tensor is a reference to a variable", "use resource variables")
@@ -44,21 +47,56 @@ BARRIER = Code("NF2012", "an op that only orders others (it has control edges)")
 REFUSED = Code("NF2013", "the op's lowering refuses this instance")
 SHAPES = Code("NF2014", "the shapes do not allow it")
 CONSTANT_INPUTS = Code("NF2015", "the op reads constants only: left to constant folding")
-LIFTED = Code("NF2016", "fewer than two computing ops: TF's own op is as good", "--disable_lifting=true keeps such regions")
+LIFTED = Code(
+    "NF2016",
+    "fewer than two computing ops: TF's own op is as good",
+    "--disable_lifting=true keeps such regions",
+)
 UNREADABLE_SIZE = Code("NF2017", "a run-time size cannot be read from the fused op's inputs")
 CONSTANT = Code("NF2018", "a constant, read from outside")
 OUTSIDE_INPUT = Code("NF2019", "an input cannot be passed to a fused op")
 
 FUSED = Code("", "fused")
 
-ALL_CODES: Dict[str, Code] = {code.name: code for code in (
-    NO_SHARED_DATA, CYCLE, PEAK_MEMORY, AXES, TOO_MANY_INPUTS, NODE_LIMIT, DEVICES, FRAMES, LIVENESS, VIEW_COPY, NO_ROW,
-    DTYPE, TARGET, UNKNOWN_RANK, NOT_CPU, STATEFUL, REFERENCE, CLAIMED, SKIPPED_NAME, SKIPPED_TYPE, SKIPPED_SCOPE, BARRIER,
-    REFUSED, SHAPES, CONSTANT_INPUTS, LIFTED, UNREADABLE_SIZE, CONSTANT, OUTSIDE_INPUT)}
+ALL_CODES: Dict[str, Code] = {
+    code.name: code
+    for code in (
+        NO_SHARED_DATA,
+        CYCLE,
+        PEAK_MEMORY,
+        AXES,
+        TOO_MANY_INPUTS,
+        NODE_LIMIT,
+        DEVICES,
+        FRAMES,
+        LIVENESS,
+        VIEW_COPY,
+        NO_ROW,
+        DTYPE,
+        TARGET,
+        UNKNOWN_RANK,
+        NOT_CPU,
+        STATEFUL,
+        REFERENCE,
+        CLAIMED,
+        SKIPPED_NAME,
+        SKIPPED_TYPE,
+        SKIPPED_SCOPE,
+        BARRIER,
+        REFUSED,
+        SHAPES,
+        CONSTANT_INPUTS,
+        LIFTED,
+        UNREADABLE_SIZE,
+        CONSTANT,
+        OUTSIDE_INPUT,
+    )
+}
 
 
 class Verdict(NamedTuple):
-    """Whether a pair may be fused. score orders the pairs that may (smaller first); code and reason say why not."""
+    """Whether a pair may be fused. score orders the pairs that may (smaller first); code and reason say why
+    not."""
 
     ok: bool
     code: Code = FUSED

@@ -1,8 +1,8 @@
 """Loop IR: what one element of a tensor is, as an expression over elements of other tensors.
 
-Why: lowering writes each TF op once as an expression; consumers inline it; fusion counts and compares it; emission
-places it on loop axes. No loops appear here: an expression has dims (a dense row-major shape), and every node
-says how its dims relate to those of its arguments.
+Why: lowering writes each TF op once as an expression; consumers inline it; fusion counts and compares it;
+emission places it on loop axes. No loops appear here: an expression has dims (a dense row-major shape), and
+every node says how its dims relate to those of its arguments.
 
 Grammar
     KernelBox ::= node Expr inlined...           the expression of one TF op's output
@@ -12,19 +12,21 @@ Grammar
                 | Cast role Expr                 dims as the argument
                 | View Expr                      other dims, the same elements in the same row-major order
                 | Broadcast Expr                 the argument broadcasts, right-aligned, to dims
-                | Same Expr                      other dims that a guard holds equal to the argument's, one by one
+                | Same Expr                      other dims that a guard holds equal to the argument's
     Store     ::= tensor Expr                    a root: the expression is written out as it is
     role      ::= user                           a cast that the TF graph has: never elided
-                | promote | demote               16-bit float -> float32 before, and back after, what runs in float32
+                | promote | demote               16-bit float -> float32 before what runs in float32, and back
                 | narrow | widen                 float32 -> float16 and back, which a precision mode puts in
                 | convert                        a cast inside of an op's lowering
 
 Invariants
-    L1 arguments have a smaller `index` than the expression: sorted by index, expressions are in topological order.
-    L2 promote(demote(x)), demote(promote(x)) and narrow(widen(x)) never stand: the constructors give x. So a tensor that
-       only the fused region reads is never rounded on the way; what leaves the region is rounded once.
+    L1 arguments have a smaller `index` than the expression: sorted by index, expressions are in topological
+       order.
+    L2 promote(demote(x)), demote(promote(x)) and narrow(widen(x)) never stand: the constructors give x. So
+       a tensor that only the fused region reads is never rounded on the way; what leaves it is rounded once.
     L3 views and broadcasts stand under promote, demote, narrow and widen, and a view of a Load is a Load.
 """
+
 import itertools
 import struct
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -43,8 +45,8 @@ _VIRTUAL = frozenset((PROMOTE, DEMOTE, NARROW, WIDEN))
 
 
 class Expr:
-    """Base of all expressions. Immutable by convention and compared by identity (a DAG compared by structure would
-    be walked once per path). origin: id of the TF node that it was made for, -1 for none."""
+    """Base of all expressions. Immutable by convention and compared by identity (a DAG compared by structure
+    would be walked once per path). origin: id of the TF node that it was made for, -1 for none."""
 
     __slots__ = ("index", "dtype", "dims", "origin")
     args: Tuple["Expr", ...] = ()
@@ -104,9 +106,10 @@ class Store(NamedTuple):
 class KernelBox(NamedTuple):
     """One TF op's output as a loop expression.
 
-    node: the TF node; expr: dtype and dims as in TF; inlined: the boxes whose expressions stand inside of this one;
-    computes: whether the op itself computes something (views and constants do not); size: loop nodes (Call and Cast)
-    of this and all inlined boxes; loads: the tensors read; hard: whether a view inside regroups dims.
+    node: the TF node; expr: dtype and dims as in TF; inlined: the boxes whose expressions stand inside of
+    this one; computes: whether the op itself computes something (views and constants do not); size: loop
+    nodes (Call and Cast) of this and all inlined boxes; loads: the tensors read; hard: whether a view inside
+    regroups dims.
     """
 
     node: int
@@ -156,9 +159,19 @@ class LoopBuilder:
         key = struct.pack("<d", value) if isinstance(value, float) else (type(value).__name__, value)
         return self._new(Constant, key, dtype, (), origin, value=value)
 
-    def call(self, type_: str, args: Sequence[Expr], dtype: DType, dims: Dims, attrs=(), origin: int = -1) -> Expr:
-        return self._new(Call, (type_, tuple(a.index for a in args), attrs), dtype, dims, origin,
-                         type=type_, args=tuple(args), attrs=attrs)
+    def call(
+        self, type_: str, args: Sequence[Expr], dtype: DType, dims: Dims, attrs=(), origin: int = -1
+    ) -> Expr:
+        return self._new(
+            Call,
+            (type_, tuple(a.index for a in args), attrs),
+            dtype,
+            dims,
+            origin,
+            type=type_,
+            args=tuple(args),
+            attrs=attrs,
+        )
 
     def cast(self, arg: Expr, dtype: DType, role: str, origin: int = -1) -> Expr:
         """See L2 for what cancels. A constant under a virtual cast is cast at once."""
@@ -250,8 +263,9 @@ def loop_size(exprs: Iterable[Expr]) -> int:
 
 
 def rebuild(stores: Sequence[Store], inner: Dict[Tensor, Expr]) -> List[Store]:
-    """The stores with every Load of a tensor in `inner` replaced by that tensor's expression, equal expressions made
-    one, and the casts that meet at the seams cancelled (L2). Loads of other tensors stay. Linear in the body."""
+    """The stores with every Load of a tensor in `inner` replaced by that tensor's expression, equal
+    expressions made one, and the casts that meet at the seams cancelled (L2). Loads of other tensors stay.
+    Linear in the body."""
     builder = LoopBuilder(share=True)
     new: Dict[int, Expr] = {}
 
@@ -270,8 +284,11 @@ def rebuild(stores: Sequence[Store], inner: Dict[Tensor, Expr]) -> List[Store]:
         expr = found[index]
         args = tuple(new[a.index] for a in pull(expr))
         if isinstance(expr, Load):
-            new[index] = builder.view(args[0], expr.dims, expr.origin) if args \
+            new[index] = (
+                builder.view(args[0], expr.dims, expr.origin)
+                if args
                 else builder.load(expr.tensor, expr.dtype, expr.dims, expr.origin)
+            )
         elif isinstance(expr, Constant):
             new[index] = builder.constant(expr.value, expr.dtype, expr.origin)
         elif isinstance(expr, Call):
@@ -303,6 +320,8 @@ def to_text(root: Expr) -> str:
         elif isinstance(e, Cast):
             what = "Cast(%s)" % e.role
         args = " ".join(names[a.index] for a in e.args)
-        lines.append("%s: %s[%s] = %s%s" % (names[e.index], e.dtype.name, ", ".join(map(str, e.dims)), what,
-                                            " " + args if args else ""))
+        lines.append(
+            "%s: %s[%s] = %s%s"
+            % (names[e.index], e.dtype.name, ", ".join(map(str, e.dims)), what, " " + args if args else "")
+        )
     return "\n".join(lines)

@@ -1,21 +1,24 @@
 """Loop axes for a set of stores: one list of axes on which every expression's dims can be placed.
 
-Why: a fused region is one loop nest. Views inside regroup dims, so the axes are a common refinement of all shapes
-that occur. Example: add(reshape(a[16, 64], [1024]), b[1024]) gets axes (16, 64); b[1024] lies over both.
+Why: a fused region is one loop nest. Views inside regroup dims, so the axes are a common refinement of all
+shapes that occur. Example: add(reshape(a[16, 64], [1024]), b[1024]) gets axes (16, 64); b[1024] lies over
+both.
 
 The walk goes from the stores down to the loads. It carries for each expression its *groups*: for each dim the
-loop axes that the dim lies over, outermost first. A dim of size 1 lies over none. A View regroups: its groups, as
-one flat list, are cut again along the argument's dims; where a cut falls inside of an axis, the axis is split.
-Where a dim may be broadcast at run time (its size is another symbol than that of the dim it meets), the group is a
-conditional span: over all axes of that dim, and repeated when the argument's size turns out to be 1.
+loop axes that the dim lies over, outermost first. A dim of size 1 lies over none. A View regroups: its
+groups, as one flat list, are cut again along the argument's dims; where a cut falls inside of an axis, the
+axis is split. Where a dim may be broadcast at run time (its size is another symbol than that of the dim it
+meets), the group is a conditional span: over all axes of that dim, and repeated when the argument's size
+turns out to be 1.
 
-On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all axes in
-order. Where no common refinement exists, NoCommonAxes says between which shapes.
+On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all
+axes in order. Where no common refinement exists, NoCommonAxes says between which shapes.
 """
+
 from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.loop_ir import Call, Broadcast, Dims, Expr, Load, Store, View
+from tf_autofuse.ir.loop_ir import Broadcast, Call, Dims, Expr, Store, View
 from tf_autofuse.symbolic.size import Size, exact_quotient, known_equal, product, stride_or_zero
 
 
@@ -28,8 +31,8 @@ class NoCommonAxes(Exception):
 
 
 class Span(NamedTuple):
-    """Axes (ids, outermost first) that a dim lies over. size: the dim's own size where it may be broadcast at run
-    time (then 1, or the product of the axes), None where it surely extends along the axes."""
+    """Axes (ids, outermost first) that a dim lies over. size: the dim's own size where it may be broadcast at
+    run time (then 1, or the product of the axes), None where it surely extends along the axes."""
 
     axes: Tuple[int, ...]
     size: Optional[Size] = None
@@ -39,8 +42,8 @@ Groups = Tuple[Tuple[Span, ...], ...]
 
 
 class Spot:
-    """An expression at one place of the nest. The same expression may stand at several (a[4] read as row and as
-    column). args: the spots of its arguments."""
+    """An expression at one place of the nest. The same expression may stand at several (a[4] read as row and
+    as column). args: the spots of its arguments."""
 
     __slots__ = ("expr", "groups", "args")
 
@@ -51,8 +54,8 @@ class Spot:
 
 
 class Layout(NamedTuple):
-    """sizes: of the loop axes, outermost first (never empty); spots: in topological order; stores: the spots of the
-    stores' expressions; position: axis id -> positions in `sizes` of what it was split into."""
+    """sizes: of the loop axes, outermost first (never empty); spots: in topological order; stores: the spots
+    of the stores' expressions; position: axis id -> positions in `sizes` of what it was split into."""
 
     sizes: Tuple[Size, ...]
     spots: Tuple[Spot, ...]
@@ -60,8 +63,8 @@ class Layout(NamedTuple):
     position: Dict[int, Tuple[int, ...]]
 
     def load_strides(self, spot: Spot) -> Tuple[Optional[Size], ...]:
-        """For each loop axis the stride in elements with which the Load at `spot` reads its dense tensor, None where
-        it does not extend along the axis."""
+        """For each loop axis the stride in elements with which the Load at `spot` reads its dense tensor,
+        None where it does not extend along the axis."""
         strides: List[Optional[Size]] = [None] * len(self.sizes)
         step: Size = 1
         for group in reversed(spot.groups):
@@ -163,8 +166,10 @@ class _Placer:
             return self.regroup([s for g in groups for s in g], arg.dims, expr.dims)
         if isinstance(expr, (Call, Broadcast)) and arg.dims is not expr.dims:
             skipped = len(groups) - len(arg.dims)
-            return tuple(self.broadcast(arg.dims[i], expr.dims[skipped + i], groups[skipped + i])
-                         for i in range(len(arg.dims)))
+            return tuple(
+                self.broadcast(arg.dims[i], expr.dims[skipped + i], groups[skipped + i])
+                for i in range(len(arg.dims))
+            )
         return groups
 
     @staticmethod
@@ -176,7 +181,8 @@ class _Placer:
         return (Span(tuple(a for span in group for a in span.axes), own),)
 
     def regroup(self, flat: List[Span], dims: Dims, shown: Dims) -> Groups:
-        """Cuts the spans, as one list, along dims. `shown` is the shape that they came from, for the message."""
+        """Cuts the spans, as one list, along dims. `shown` is the shape that they came from, for the
+        message."""
         rest: List[Span] = []
         for span in flat:
             rest.extend([span] if span.size is not None else [Span((a,)) for a in self.resolve(span.axes)])
@@ -187,14 +193,18 @@ class _Placer:
             while not known_equal(covered, dim):
                 piece = self.take(rest, dim, covered)
                 if piece is None:
-                    raise NoCommonAxes("shapes [%s] and [%s] have no common loop axes"
-                                       % (", ".join(map(str, shown)), ", ".join(map(str, dims))))
+                    raise NoCommonAxes(
+                        "shapes [%s] and [%s] have no common loop axes"
+                        % (", ".join(map(str, shown)), ", ".join(map(str, dims)))
+                    )
                 taken.insert(0, piece)
                 covered = covered * self.own_size(piece)
             groups.insert(0, tuple(taken))
         if rest:
-            raise NoCommonAxes("shapes [%s] and [%s] have different extents"
-                               % (", ".join(map(str, shown)), ", ".join(map(str, dims))))
+            raise NoCommonAxes(
+                "shapes [%s] and [%s] have different extents"
+                % (", ".join(map(str, shown)), ", ".join(map(str, dims)))
+            )
         return tuple(groups)
 
     def own_size(self, span: Span) -> Size:

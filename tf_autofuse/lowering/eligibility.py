@@ -1,8 +1,9 @@
 """Which nodes may be fused at all, by what can be seen of the node alone.
 
-Everything that does not depend on other nodes' lowering is decided here, before any expression is made: op, dtypes,
-target, device, state, references, claims of other compilers, skip lists, barriers.
+Everything that does not depend on other nodes' lowering is decided here, before any expression is made: op,
+dtypes, target, device, state, references, claims of other compilers, skip lists, barriers.
 """
+
 from fnmatch import fnmatchcase
 from typing import Dict, Mapping, Optional, Tuple
 
@@ -15,6 +16,7 @@ from tf_autofuse.lowering.views import LIKE, SAME_DIMS
 from tf_autofuse.ops.table import support
 
 _CLAIMS = ("_XlaCompile", "_XlaMustCompile")
+_A_CONSTANT = NodeVerdict(reasons.CONSTANT, "a constant")
 _FILL_VALUE = {"Fill": (1,), "BroadcastTo": (0,)}
 
 
@@ -28,6 +30,8 @@ class Eligibility:
         self._refused = refused
         self._by_dtype: Dict[tuple, Optional[NodeVerdict]] = {}
         self._on_cpu: Dict[str, bool] = {}
+        self._no_row: Dict[str, NodeVerdict] = {}
+        self._has_references = any(d > 100 for dtypes in set(view.out_dtypes) for d in dtypes)
         self._skips = bool(config.skip_list.names or config.skip_list.types)
 
     def neutral(self, op: str) -> bool:
@@ -36,7 +40,8 @@ class Eligibility:
         return row is not None and (row.kind != "elementwise" or op == "Cast")
 
     def supports(self, op: str, dtype: DType) -> bool:
-        """Whether the op can be fused on the target when its attr T is dtype (at least with a constant operand)."""
+        """Whether the op can be fused on the target when its attr T is dtype (at least with a constant
+        operand)."""
         row = row_of(op)
         if row is None or dtype not in row.dtypes:
             return False
@@ -46,7 +51,8 @@ class Eligibility:
         return found.ok or found.with_constant
 
     def value_inputs(self, node: int) -> Tuple[int, ...]:
-        """Positions of the inputs whose elements the op computes with; the others are shapes, axes or likenesses."""
+        """Positions of the inputs whose elements the op computes with; the others are shapes, axes or
+        likenesses."""
         op = self._view.ops[node]
         if op in LIKE:
             return ()
@@ -60,36 +66,46 @@ class Eligibility:
         """Why the node is not to be fused, None where nothing speaks against it so far."""
         view, op = self._view, self._view.ops[node]
         if op == "Const":
-            return NodeVerdict(reasons.CONSTANT, "a constant")
-        row = row_of(op)
-        if row is None:
-            return NodeVerdict(reasons.NO_ROW, "no row for %s" % op)
-        found = self._refused.get(node)
-        if found is not None:
+            return _A_CONSTANT
+        if row_of(op) is None:
+            found = self._no_row.get(op)
+            if found is None:
+                found = self._no_row[op] = NodeVerdict(reasons.NO_ROW, "no row for %s" % op)
             return found
-        if self._skips:
-            skipped = self._config.skip_reason(view.names[node], op)
-            if skipped:
-                by_name = any(fnmatchcase(view.names[node], p) for p in self._config.skip_list.names)
-                return NodeVerdict(reasons.SKIPPED_NAME if by_name else reasons.SKIPPED_TYPE, skipped)
-        attrs = view.attrs[node]
+        if node in self._refused:
+            return self._refused[node]
+        return self._skip_verdict(node, op) or self._place_verdict(node, op) or self._dtype_verdict(node, op)
+
+    def _skip_verdict(self, node: int, op: str) -> Optional[NodeVerdict]:
+        """What the user or another compiler says."""
+        attrs = self._view.attrs[node]
         if attrs.get("_disable_autofuse_scope"):
             return NodeVerdict(reasons.SKIPPED_SCOPE, "inside of a scope that turns fusion off")
         for claim in _CLAIMS:
             if attrs.get(claim):
                 return NodeVerdict(reasons.CLAIMED, "it has the attribute %s" % claim)
-        if any(d > 100 for d in view.in_dtypes[node]) or any(d > 100 for d in view.out_dtypes[node]):
-            return NodeVerdict(reasons.REFERENCE, "it reads or gives a reference")
-        for source, port in view.inputs[node]:
-            if view.out_dtypes[source][port] > 100:
-                return NodeVerdict(reasons.REFERENCE, "%s:%d is a reference" % (view.names[source], port))
+        skipped = self._config.skip_reason(self._view.names[node], op) if self._skips else None
+        if not skipped:
+            return None
+        by_name = any(fnmatchcase(self._view.names[node], p) for p in self._config.skip_list.names)
+        return NodeVerdict(reasons.SKIPPED_NAME if by_name else reasons.SKIPPED_TYPE, skipped)
+
+    def _place_verdict(self, node: int, op: str) -> Optional[NodeVerdict]:
+        """What the node's surroundings say."""
+        view = self._view
+        if self._has_references:
+            if any(d > 100 for d in view.in_dtypes[node] + view.out_dtypes[node]):
+                return NodeVerdict(reasons.REFERENCE, "it reads or gives a reference")
+            for source, port in view.inputs[node]:
+                if view.out_dtypes[source][port] > 100:
+                    return NodeVerdict(reasons.REFERENCE, "%s:%d is a reference" % (view.names[source], port))
         if view.stateful[node]:
             return NodeVerdict(reasons.STATEFUL, "the op has state")
         if not self._is_cpu(view.devices[node]):
             return NodeVerdict(reasons.NOT_CPU, "it is on %s" % view.devices[node])
         if op in SAME_DIMS and (view.control_inputs[node] or view.control_outputs[node]):
             return NodeVerdict(reasons.BARRIER, "an %s with control edges" % op)
-        return self._dtype_verdict(node, op)
+        return None
 
     def _is_cpu(self, device: str) -> bool:
         found = self._on_cpu.get(device)
@@ -119,7 +135,9 @@ class Eligibility:
         kinds = (dtype, BY_TF[out]) if op == "Cast" else (dtype,)
         for kind in kinds:
             if kind not in row.dtypes:
-                return NodeVerdict(reasons.DTYPE, "TensorFlow 1.15 has no CPU kernel of %s for %s" % (op, kind.name))
+                return NodeVerdict(
+                    reasons.DTYPE, "TensorFlow 1.15 has no CPU kernel of %s for %s" % (op, kind.name)
+                )
         for key in ((self._target, dtype.name), (self._target, "*")):
             if key in row.refuse:
                 return NodeVerdict(reasons.TARGET, row.refuse[key])

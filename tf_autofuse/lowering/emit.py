@@ -1,10 +1,12 @@
 """From a nest's body to its HintGraph and FusedGraph.
 
-On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, and the tensors that the fused op reads. On
-exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast nodes stand as late as possible:
-every node is computed over the axes that its operands extend along, and widened only where it meets a larger one.
+On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, and the tensors that the fused
+op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast nodes stand as
+late as possible: every node is computed over the axes that its operands extend along, and widened only where
+it meets a larger one.
 """
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
@@ -17,8 +19,8 @@ from tf_autofuse.symbolic.guards import Guard
 
 
 class Interface(NamedTuple):
-    """What the fused op looks like from outside. inputs: (tensor, dtype, dims) in order; outputs likewise; members:
-    (node id, name) of the region in topological order."""
+    """What the fused op looks like from outside. inputs: (tensor, dtype, dims) in order; outputs likewise;
+    members: (node id, name) of the region in topological order."""
 
     inputs: Tuple[Tuple[Tensor, DType, Dims], ...]
     outputs: Tuple[Tuple[Tensor, DType, Dims], ...]
@@ -35,8 +37,14 @@ class EmitFailure(Exception):
         self.symbols = symbols
 
 
-def emit(name: str, kind: str, stores: Sequence[Store], interface: Interface, guards: Sequence[Guard],
-         table: SymbolTable) -> FusedGraph:
+def emit(
+    name: str,
+    kind: str,
+    stores: Sequence[Store],
+    interface: Interface,
+    guards: Sequence[Guard],
+    table: SymbolTable,
+) -> FusedGraph:
     """stores: in the order of interface.outputs. Raises EmitFailure."""
     try:
         placed = layout(stores)
@@ -54,8 +62,16 @@ def emit(name: str, kind: str, stores: Sequence[Store], interface: Interface, gu
     body.builder.sizes = variables
     inputs = tuple(KernelIO(dtype, sizes.local_dims(dims)) for _, dtype, dims in interface.inputs)
     outputs = tuple(KernelIO(dtype, dims) for (_, dtype, _), dims in zip(interface.outputs, out_dims))
-    return FusedGraph(name, kind, inputs, outputs, variables, tuple(needed), (body.builder.graph(),),
-                      tuple(n for _, n in interface.members))
+    return FusedGraph(
+        name,
+        kind,
+        inputs,
+        outputs,
+        variables,
+        tuple(needed),
+        (body.builder.graph(),),
+        tuple(n for _, n in interface.members),
+    )
 
 
 def _guards(sizes: RegionSizes, guards: Sequence[Guard]) -> List[Guard]:
@@ -113,16 +129,24 @@ class _Body:
     def load(self, spot: Spot, origin) -> TensorRef:
         local = spot
         if any(span.size is not None for group in spot.groups for span in group):
-            local = Spot(spot.expr, tuple(tuple(s if s.size is None else s._replace(size=self.sizes.local(s.size))
-                                                for s in group) for group in spot.groups))
+            local = Spot(
+                spot.expr,
+                tuple(
+                    tuple(s if s.size is None else s._replace(size=self.sizes.local(s.size)) for s in group)
+                    for group in spot.groups
+                ),
+            )
         strides = self.placed.load_strides(local)
         extent = tuple(int(s is not None) for s in strides)
         tensor = spot.expr.tensor
         if tensor not in self.data:
             self.data[tensor] = self.builder.data(*self.inputs[tensor])
-        ref = self.builder.load(self.data[tensor], extent,
-                                tuple(0 if s is None or is_one(a) else s for s, a in zip(strides, self.placed.sizes)),
-                                origin=origin)
+        ref = self.builder.load(
+            self.data[tensor],
+            extent,
+            tuple(0 if s is None or is_one(a) else s for s, a in zip(strides, self.placed.sizes)),
+            origin=origin,
+        )
         self.extent[ref] = extent
         return ref
 

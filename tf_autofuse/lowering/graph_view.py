@@ -1,31 +1,43 @@
 """GraphView: the TF graph as lowering sees it: columns, read-only, without TensorFlow.
 
-Why: walking protobuf or TF node objects from Python costs more than all of lowering. The native side hands over plain
-lists; a view keeps them as they are and computes what is derived from them on first use.
+Why: walking protobuf or TF node objects from Python costs more than all of lowering. The native side hands
+over plain lists; a view keeps them as they are and computes what is derived from them on first use.
 
-On entry (`from_columns`): the native side's dict of columns; index = node id, in topological order but for while-loop
-back edges (NextIteration -> Merge). On exit nothing is ever changed.
+On entry (`from_columns`): the native side's dict of columns; index = node id, in topological order but for
+while-loop back edges (NextIteration -> Merge). On exit nothing is ever changed.
 
 Columns
-    names, ops, devices, frames     str per node; frames: nested frame names joined by '/', '' outside of loops
+    names, ops, devices, frames     str per node; frames: nested names joined by '/', '' outside of loops
     inputs                          per node a tuple of (source id, source port)
     control_inputs                  per node a tuple of ids
     in_dtypes, out_dtypes           per node a tuple of TF DataType numbers, > 100 for references
-    out_shapes                      per node and output: None (unknown rank) or a tuple of ints; d >= 0 is known, d < 0
-                                    is the run-time dim number -d - 1
+    out_shapes                      per node and output: None (unknown rank) or a tuple of ints; d >= 0 is
+                                    known, d < 0 is the run-time dim number -d - 1
     attrs                           per node a dict
     constants                       id -> numpy array, of Const nodes of moderate size (bfloat16 as uint16)
     stateful                        bool per node
-    symbols                         per run-time dim a dict: origin (tensor name), dim, hint (value seen, or None)
+    symbols                         per run-time dim a dict: origin (tensor name), dim, hint (or None)
 """
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from typing import Any, List, Mapping, Optional, Tuple
 
 from tf_autofuse.ir.dtypes import BY_TF, DType
 
 Tensor = Tuple[int, int]
 
-_REQUIRED = ("names", "ops", "devices", "inputs", "control_inputs", "in_dtypes", "out_dtypes", "out_shapes", "attrs",
-             "frames", "stateful")
+_REQUIRED = (
+    "names",
+    "ops",
+    "devices",
+    "inputs",
+    "control_inputs",
+    "in_dtypes",
+    "out_dtypes",
+    "out_shapes",
+    "attrs",
+    "frames",
+    "stateful",
+)
 
 
 class GraphView:
@@ -76,7 +88,10 @@ class GraphView:
 
     def is_back_edge(self, source: int, node: int) -> bool:
         """Whether source -> node closes a while loop."""
-        return self.ops[node] in ("Merge", "RefMerge") and self.ops[source] in ("NextIteration", "RefNextIteration")
+        return self.ops[node] in ("Merge", "RefMerge") and self.ops[source] in (
+            "NextIteration",
+            "RefNextIteration",
+        )
 
     def node(self, id_: int) -> "NodeRef":
         return NodeRef(self, id_)

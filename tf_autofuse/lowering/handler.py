@@ -1,16 +1,29 @@
 """The handler that op lowerings run with to become loop IR.
 
-On entry: values are loop expressions; 16-bit floats have been promoted to float32 by the caller. On exit the result is
-an expression in the compute dtype; `guards` holds what must hold of the run-time dims, `made` how many loop nodes
-were made. A lowering that the target cannot compute ends with TargetRefusal, dims that do not fit with ShapesDiffer.
+On entry: values are loop expressions; 16-bit floats have been promoted to float32 by the caller. On exit the
+result is an expression in the compute dtype; `guards` holds what must hold of the run-time dims, `made` how
+many loop nodes were made. A lowering that the target cannot compute ends with TargetRefusal, dims that do not
+fit with ShapesDiffer.
 """
+
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32
-from tf_autofuse.ir.loop_ir import (CONVERT, Constant, DEMOTE, Dims, Expr, LoopBuilder, PROMOTE, USER, WIDEN, Cast,
-                                    constant_of)
+from tf_autofuse.ir.loop_ir import (
+    CONVERT,
+    Constant,
+    DEMOTE,
+    Dims,
+    Expr,
+    LoopBuilder,
+    PROMOTE,
+    USER,
+    WIDEN,
+    Cast,
+    constant_of,
+)
 from tf_autofuse.lowering.symbols import SymbolTable
 from tf_autofuse.ops.ascir_cast import bfloat16_values, cast_array
 from tf_autofuse.ops.numpy_handler import evaluate_call, result_dtype
@@ -64,9 +77,15 @@ class LoopHandler(OpHandler):
         constant = constant_of(v)
         if constant is not None:
             folded = plain(cast_array(stored(constant.value, constant.dtype), constant.dtype, dtype), dtype)
-            return self.builder.broadcast(self.builder.constant(folded, dtype, self._origin), v.dims, self._origin)
-        if isinstance(v, Cast) and v.role == WIDEN and self._role == USER \
-                and not self._missing_form("Cast", (v.args[0].dtype,), dtype):
+            return self.builder.broadcast(
+                self.builder.constant(folded, dtype, self._origin), v.dims, self._origin
+            )
+        if (
+            isinstance(v, Cast)
+            and v.role == WIDEN
+            and self._role == USER
+            and not self._missing_form("Cast", (v.args[0].dtype,), dtype)
+        ):
             v = v.args[0]
             if v.dtype is dtype:
                 return v
@@ -99,7 +118,10 @@ class LoopHandler(OpHandler):
             lowered = tuple(self._low if d is FLOAT32 else d for d in in_dtypes)
             low_out = self._low if out is FLOAT32 else out
             if lowered != in_dtypes and not self._missing_form(asc_type, lowered, low_out):
-                args = [self.builder.cast(a, self._low, DEMOTE, self._origin) if a.dtype is FLOAT32 else a for a in args]
+                args = [
+                    self.builder.cast(a, self._low, DEMOTE, self._origin) if a.dtype is FLOAT32 else a
+                    for a in args
+                ]
                 result = self.builder.call(asc_type, args, low_out, dims, pairs, self._origin)
                 return self.builder.cast(result, FLOAT32, PROMOTE, self._origin) if out is FLOAT32 else result
         self._require_form(asc_type, in_dtypes, out)

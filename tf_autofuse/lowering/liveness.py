@@ -1,12 +1,13 @@
 """When a node is alive: the tf.cond branches under which it runs.
 
-Why: in TF's dataflow a dead input kills its reader. One dead input of a fused op kills all of its outputs, so a region
-may hold only outputs that are alive exactly when everything that the region reads is.
+Why: in TF's dataflow a dead input kills its reader. One dead input of a fused op kills all of its outputs, so
+a region may hold only outputs that are alive exactly when everything that the region reads is.
 
-A liveness is a frozenset of tokens that must all hold: (predicate tensor, branch) for a Switch output, or a token of
-its own for a Merge whose inputs do not tell. The empty set: always (within an iteration of the frame).
-Equal sets are the same object, so they compare by identity.
+A liveness is a frozenset of tokens that must all hold: (predicate tensor, branch) for a Switch output, or a
+token of its own for a Merge whose inputs do not tell. The empty set: always (within an iteration of the
+frame). Equal sets are the same object, so they compare by identity.
 """
+
 from typing import Dict, FrozenSet, List
 
 from tf_autofuse.lowering.graph_view import GraphView
@@ -56,10 +57,13 @@ def _of_loop(view: GraphView, token: tuple) -> bool:
 
 
 def _merge(view: GraphView, node: int, result: List[Liveness]) -> Liveness:
-    """Both branches of one predicate meet: alive whenever what they share is. The first value of a loop variable:
-    as alive as what enters the loop. Anything else has a token of its own."""
-    entering = [_edge(view, source, port, result) for source, port in view.inputs[node]
-                if not view.is_back_edge(source, node)]
+    """Both branches of one predicate meet: alive whenever what they share is. The first value of a loop
+    variable: as alive as what enters the loop. Anything else has a token of its own."""
+    entering = [
+        _edge(view, source, port, result)
+        for source, port in view.inputs[node]
+        if not view.is_back_edge(source, node)
+    ]
     if len(entering) == 1 or (len(entering) == 2 and entering[0] == entering[1]):
         return entering[0]
     if len(entering) == 2:

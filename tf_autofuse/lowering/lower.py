@@ -1,21 +1,35 @@
 """From TF ops to KernelBoxes: each op output becomes a loop expression that its consumers inline.
 
-Nodes are visited in topological order. A node that may be fused gets a box: its row's lowering, run on the boxes of
-its inputs. A box is *realized* (its tensor becomes the root of a loop nest of its own, consumers load it) when
+Nodes are visited in topological order. A node that may be fused gets a box: its row's lowering, run on the
+boxes of its inputs. A box is *realized* (its tensor becomes the root of a loop nest of its own, consumers
+load it) when
     - something that is not fused reads it, or control edges lead to or from it,
     - it has more consumers than recomputation_threshold,
     - a consumer is on another device or in another while frame,
     - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads.
-All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where that pays.
+All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where that
+pays.
 
 On exit every node has a box or a NodeVerdict that says why not. Nothing raises for what a graph contains.
 """
+
 from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF, DType, FLOAT32
-from tf_autofuse.ir.loop_ir import (DEMOTE, Dims, Expr, KernelBox, Load, NARROW, PROMOTE, Store, WIDEN, constant_of)
+from tf_autofuse.ir.loop_ir import (
+    DEMOTE,
+    Dims,
+    Expr,
+    KernelBox,
+    Load,
+    NARROW,
+    PROMOTE,
+    Store,
+    WIDEN,
+    constant_of,
+)
 from tf_autofuse.ir.loop_layout import NoCommonAxes, layout
 from tf_autofuse.lowering.eligibility import Eligibility
 from tf_autofuse.lowering.graph_view import GraphView, NodeRef
@@ -36,8 +50,8 @@ Tensor = Tuple[int, int]
 
 
 class Lowered(NamedTuple):
-    """boxes: by node; realized: the nodes whose boxes are roots, ascending; verdicts: why a node has no box; guards: what
-    a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node."""
+    """boxes: by node; realized: the nodes whose boxes are roots, ascending; verdicts: why a node has no box;
+    guards: what a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node."""
 
     view: GraphView
     symbols: SymbolTable
@@ -50,7 +64,8 @@ class Lowered(NamedTuple):
 
 
 class Dimensions:
-    """Dims of any tensor of the graph: what lowering found, else what the columns say; None for unknown rank."""
+    """Dims of any tensor of the graph: what lowering found, else what the columns say; None for unknown
+    rank."""
 
     def __init__(self, view: GraphView, symbols: SymbolTable):
         self._view = view
@@ -65,7 +80,9 @@ class Dimensions:
         return None if column is None else self._symbols.dims(column)
 
 
-def lower(view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict], forced: Set[int]) -> Lowered:
+def lower(
+    view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict], forced: Set[int]
+) -> Lowered:
     """refused: nodes that may not be fused, with the reason; forced: nodes to be realized in any case."""
     return _Lowering(view, config, target, refused, forced).run()
 
@@ -81,8 +98,9 @@ class _Lowering:
         self.handler = LoopHandler(self.symbols, target, config.enhances_precision)
         self.builder = self.handler.builder
         self.eligible = Eligibility(view, config, target, refused)
-        self.low = low_precision(view, config.precision_mode_for(target), self.eligible.neutral,
-                                 self.eligible.supports)
+        self.low = low_precision(
+            view, config.precision_mode_for(target), self.eligible.neutral, self.eligible.supports
+        )
         self.boxes: Dict[int, KernelBox] = {}
         self.realized: Set[int] = set()
         self.verdicts: Dict[int, NodeVerdict] = {}
@@ -103,8 +121,16 @@ class _Lowering:
             for column in self.view.out_shapes[node]:
                 if column and min(column) < 0:
                     self.seen_dims.update(-d - 1 for d in column if d < 0)
-        return Lowered(self.view, self.symbols, self.boxes, tuple(sorted(self.realized)), self.verdicts, self.guards,
-                       liveness_of(self.view), self.dims_of)
+        return Lowered(
+            self.view,
+            self.symbols,
+            self.boxes,
+            tuple(sorted(self.realized)),
+            self.verdicts,
+            self.guards,
+            liveness_of(self.view),
+            self.dims_of,
+        )
 
     def realize(self, node: int) -> None:
         """Makes the node's box the root of a nest. A constant's value is inlined wherever it is read."""
@@ -117,8 +143,11 @@ class _Lowering:
         view = self.view
         values = self.eligible.value_inputs(node)
         for at, (source, _) in enumerate(view.inputs[node]):
-            if at not in values or view.devices[source] != view.devices[node] \
-                    or view.frames[source] != view.frames[node]:
+            if (
+                at not in values
+                or view.devices[source] != view.devices[node]
+                or view.frames[source] != view.frames[node]
+            ):
                 self.realize(source)
         try:
             box = self.box(node, values)
@@ -138,8 +167,13 @@ class _Lowering:
         self.dims_of.found[node] = box.expr.dims
         if self.handler.guards:
             self.guards[node] = tuple(self.handler.guards)
-        if node in self.forced or len(view.consumers[node]) > self.threshold or not view.consumers[node] \
-                or view.control_inputs[node] or view.control_outputs[node]:
+        if (
+            node in self.forced
+            or len(view.consumers[node]) > self.threshold
+            or not view.consumers[node]
+            or view.control_inputs[node]
+            or view.control_outputs[node]
+        ):
             self.realize(node)
         return None
 
@@ -187,9 +221,15 @@ class _Lowering:
         loads = frozenset(arg.tensor for arg in args if isinstance(arg, Load))
         for inner in inlined:
             loads |= inner.loads
-        return KernelBox(node, expr, tuple(inlined), row.kind == "elementwise" or ref.op == "BroadcastTo",
-                         self.handler.made + sum(b.size for b in inlined), loads,
-                         hard or any(b.hard for b in inlined))
+        return KernelBox(
+            node,
+            expr,
+            tuple(inlined),
+            row.kind == "elementwise" or ref.op == "BroadcastTo",
+            self.handler.made + sum(b.size for b in inlined),
+            loads,
+            hard or any(b.hard for b in inlined),
+        )
 
     def elementwise(self, ref: NodeRef, row, args: List[Expr], out_dtype: DType, low: bool) -> Expr:
         """Runs the lowering between the casts that the precision mode and 16-bit dtypes call for."""
@@ -224,7 +264,9 @@ class _Lowering:
                 raise Refused(reasons.REFERENCE, "%s:%d is a reference" % (view.names[source], port))
             dims = self.dims_of(tensor)
             if dims is None:
-                raise Refused(reasons.UNKNOWN_RANK, "the rank of %s:%d is unknown" % (view.names[source], port))
+                raise Refused(
+                    reasons.UNKNOWN_RANK, "the rank of %s:%d is unknown" % (view.names[source], port)
+                )
             load = self.loads[tensor] = self.builder.load(tensor, BY_TF[number], dims, reader)
         return load
 
@@ -242,13 +284,15 @@ class _Lowering:
         return self.constants[node]
 
     def settle(self, ref: NodeRef, expr: Expr) -> Expr:
-        """Makes the expression's dims and the columns' dims one: run-time dims that TF's shape function could not tell
-        are bound to what lowering found; where TF knows more, TF's dims count, under a guard."""
+        """Makes the expression's dims and the columns' dims one: run-time dims that TF's shape function could
+        not tell are bound to what lowering found; where TF knows more, TF's dims count, under a guard."""
         column = self.view.out_shapes[ref.id][0]
         if column is None or expr.dims == column:
             return expr
         if len(column) != len(expr.dims):
-            raise Refused(reasons.SHAPES, "TF infers rank %d, the inputs give rank %d" % (len(column), len(expr.dims)))
+            raise Refused(
+                reasons.SHAPES, "TF infers rank %d, the inputs give rank %d" % (len(column), len(expr.dims))
+            )
         dims = list(expr.dims)
         for i, d in enumerate(column):
             if d < 0 and -d - 1 not in self.seen_dims:

@@ -1,10 +1,11 @@
 """Names of fused ops: autofuse_<kind>_<n>_<Op>_<Op>..., the original op types in topological order.
 
-A Cast that a precision mode puts in is named where it stands: before the first op that needs it, or after the op
-whose result it casts back. Constants have no part in the name.
+A Cast that a precision mode puts in is named where it stands: before the first op that needs it, or after the
+op whose result it casts back. Constants have no part in the name.
 """
+
 import hashlib
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Tuple
 
 from tf_autofuse.ir.loop_ir import Call, Cast, Expr, NARROW, USER, WIDEN, reachable
 from tf_autofuse.lowering.graph_view import GraphView
@@ -16,20 +17,7 @@ MAX_NAME = 140
 
 def op_types(view: GraphView, nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:
     """Op types of the region's nodes (ids, ascending) with the Casts of the bodies under `roots`."""
-    before: Dict[int, int] = {}
-    after: Dict[int, int] = {}
-    exprs = reachable(roots)
-    first: Dict[int, int] = {}  # expression -> the least node that computes with it
-    for expr in reversed(exprs):
-        if isinstance(expr, Cast) and expr.role in (NARROW, WIDEN):
-            user = first.get(expr.index, expr.origin)
-            place = before if expr.role == NARROW else after
-            at = user if expr.role == NARROW else expr.origin
-            place[at] = place.get(at, 0) + 1
-        computes = isinstance(expr, Call) or (isinstance(expr, Cast) and expr.role == USER)
-        mine = expr.origin if computes else first.get(expr.index, expr.origin)
-        for arg in expr.args:
-            first[arg.index] = min(first.get(arg.index, mine), mine)
+    before, after = _casts_at(reachable(roots))
     types: List[str] = []
     for node in nodes:
         types += ["Cast"] * before.get(node, 0)
@@ -41,10 +29,31 @@ def op_types(view: GraphView, nodes: Sequence[int], roots: Sequence[Expr]) -> Li
     return types
 
 
+def _casts_at(exprs: Sequence[Expr]) -> Tuple[Dict[int, int], Dict[int, int]]:
+    """How many Casts of a precision mode stand before and after each node. exprs: in topological order."""
+    before: Dict[int, int] = {}
+    after: Dict[int, int] = {}
+    if not any(isinstance(e, Cast) and e.role in (NARROW, WIDEN) for e in exprs):
+        return before, after
+    first: Dict[int, int] = {}  # expression -> the least node that computes with it
+    for expr in reversed(exprs):
+        if isinstance(expr, Cast) and expr.role == NARROW:
+            user = first.get(expr.index, expr.origin)
+            before[user] = before.get(user, 0) + 1
+        elif isinstance(expr, Cast) and expr.role == WIDEN:
+            after[expr.origin] = after.get(expr.origin, 0) + 1
+        computes = isinstance(expr, Call) or (isinstance(expr, Cast) and expr.role == USER)
+        mine = expr.origin if computes else first.get(expr.index, expr.origin)
+        for arg in expr.args:
+            first[arg.index] = min(first.get(arg.index, mine), mine)
+    return before, after
+
+
 def fused_name(kind: str, number: int, types: Sequence[str]) -> str:
-    """The name, cut to MAX_NAME characters; what is cut off is told by a hash, so that names stay unique per text."""
+    """The name, cut to MAX_NAME characters; what is cut off is told by a hash, so that names stay unique per
+    text."""
     name = "_".join(["autofuse", kind, str(number)] + list(types))
     if len(name) <= MAX_NAME:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return name[:MAX_NAME - len(digest) - 1] + "_" + digest
+    return name[: MAX_NAME - len(digest) - 1] + "_" + digest

@@ -2,10 +2,13 @@
 
     lower (boxes) -> nests -> fuse -> lift regions that are not worth it -> emit FusedGraphs
 
-A region that cannot be emitted (a run-time size that none of its inputs tells) takes its culprits out of fusion and the
-planning starts over, so that the rest of it is still fused. On exit every TF node has a Decision, and each
-region is complete: FusedGraph, nodes, tensors in and out in the order of the fused op's arguments. Deterministic.
+A region that cannot be emitted (a run-time size that none of its inputs tells) takes its culprits out of
+fusion and the planning starts over, so that the rest of it is still fused. On exit every TF node has a
+Decision, and each region is complete: FusedGraph, nodes, tensors in and out in the order of the fused op's
+arguments. Deterministic.
 """
+
+from itertools import chain
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.fusion import reasons
@@ -20,7 +23,7 @@ from tf_autofuse.ir.loop_ir import constant_of
 from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.emit import EmitFailure, Interface, emit
 from tf_autofuse.lowering.graph_view import GraphView
-from tf_autofuse.lowering.lower import Lowered, lower
+from tf_autofuse.lowering.lower import lower
 from tf_autofuse.lowering.naming import fused_name, op_types
 from tf_autofuse.symbolic.size import symbols_of
 
@@ -31,8 +34,8 @@ MAX_ATTEMPTS = 4
 
 
 class Region(NamedTuple):
-    """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output number) in the
-    order of the fused op's arguments. device: of all nodes."""
+    """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output
+    number) in the order of the fused op's arguments. device: of all nodes."""
 
     fused: FusedGraph
     nodes: Tuple[int, ...]
@@ -42,8 +45,8 @@ class Region(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What became of a node. region: index into Plan.regions, -1 where it stays. code, reason: why it stays, '' where
-    it is fused."""
+    """What became of a node. region: index into Plan.regions, -1 where it stays. code, reason: why it stays,
+    '' where it is fused."""
 
     node: int
     name: str
@@ -69,7 +72,8 @@ class Plan(NamedTuple):
 
 
 def plan(view: GraphView, config, target: str) -> Plan:
-    """config: tf_autofuse.config.Config; target: 'ascend' or 'host'. Never raises for what the graph contains."""
+    """config: tf_autofuse.config.Config; target: 'ascend' or 'host'. Never raises for what the graph
+    contains."""
     refused: Dict[int, NodeVerdict] = {}
     forced: Set[int] = set()
     for attempt in range(MAX_ATTEMPTS):
@@ -94,10 +98,19 @@ class _Planner:
         """The plan; None where `refused` or `forced` have grown and planning is to start over."""
         view = self.view
         self.lowered = lowered = lower(view, self.config, self.target, self.refused, self.forced)
-        nests = [nest_of(lowered.boxes[node], view.inputs, view.devices, view.frames, lowered.alive)
-                 for node in lowered.realized]
-        context = FusionContext(view.names, view.inputs, view.consumers, self.contracted(nests), self.tensor_bytes,
-                                lowered.alive, self.config.max_fusion_size)
+        nests = [
+            nest_of(lowered.boxes[node], view.inputs, view.devices, view.frames, lowered.alive)
+            for node in lowered.realized
+        ]
+        context = FusionContext(
+            view.names,
+            view.inputs,
+            view.consumers,
+            self.contracted(nests),
+            self.tensor_bytes,
+            lowered.alive,
+            self.config.max_fusion_size,
+        )
         fusion = fuse(nests, context)
         if not self.recomputed_apart(fusion.nests):
             return None
@@ -110,33 +123,38 @@ class _Planner:
             except EmitFailure as failure:
                 if not self.give_up(nest, failure):
                     return None
-        refusals = tuple(PairRefusal(view.names[r.a], view.names[r.b], r.verdict.code.name, r.verdict.reason)
-                         for r in fusion.refused)
+        refusals = tuple(
+            PairRefusal(view.names[r.a], view.names[r.b], r.verdict.code.name, r.verdict.reason)
+            for r in fusion.refused
+        )
         return Plan(tuple(regions), self.decisions(regions), refusals)
 
     def contracted(self, nests: Sequence[Nest]) -> AcyclicGraph:
-        """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key, its root's id; all
-        its members come before that, and only its root is read from outside, so ids are a topological order."""
+        """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key, its
+        root's id; all its members come before that, and only its root is read from outside, so ids are a
+        topological order."""
         view = self.view
         owners: Dict[int, List[int]] = {}
         for nest in nests:
             for member in nest.members:
                 owners.setdefault(member, []).append(nest.key)
         roots = {nest.key for nest in nests}
-        order = [node for node in range(len(view)) if node in roots or node not in owners]
-
-        def edges():
-            for node in range(len(view)):
-                mine = owners.get(node, (node,))
-                sources = {source for source, _ in view.inputs[node]}
-                sources.update(view.control_inputs[node])
-                for source in sources:
-                    # What is inlined only is read by members of its own nests alone.
-                    if (source in roots or source not in owners) and not view.is_back_edge(source, node):
-                        for vertex in mine:
-                            yield source, vertex
-
-        return AcyclicGraph(order, edges())
+        edges: List[Tensor] = []
+        order: List[int] = []
+        for node, (inputs, controls) in enumerate(zip(view.inputs, view.control_inputs)):
+            mine = owners.get(node)
+            if mine is None or node in roots:
+                order.append(node)
+            for source in chain((s for s, _ in inputs), controls):
+                # What is inlined only is read by members of its own nests alone.
+                if (source in roots or source not in owners) and not (
+                    source >= node and view.is_back_edge(source, node)
+                ):
+                    if mine is None:
+                        edges.append((source, node))
+                    else:
+                        edges.extend((source, vertex) for vertex in mine)
+        return AcyclicGraph(order, edges)
 
     def tensor_bytes(self, tensor: Tensor) -> int:
         dims = self.lowered.dims_of(tensor)
@@ -146,11 +164,15 @@ class _Planner:
         return self.lowered.symbols.estimate(element_count(dims)) * dtype.bytes
 
     def recomputed_apart(self, nests: Sequence[Nest]) -> bool:
-        """A node that several nests inline and that did not end up in one region is realized instead: a TF node can be
-        replaced by one fused op only. True where there is none."""
+        """A node that several nests inline and that did not end up in one region is realized instead: a TF
+        node can be replaced by one fused op only. True where there is none."""
         owner: Dict[int, int] = {}
-        apart = {member for nest in nests for member in nest.members
-                 if owner.setdefault(member, nest.key) != nest.key}
+        apart = {
+            member
+            for nest in nests
+            for member in nest.members
+            if owner.setdefault(member, nest.key) != nest.key
+        }
         if apart and not self.last:
             self.forced |= apart
             return False
@@ -175,7 +197,10 @@ class _Planner:
             if nest.key in (pair.a, pair.b):
                 other = pair.b if pair.a == nest.key else pair.a
                 reason += ": not with %s (%s, %s)" % (
-                    self.view.names[other], pair.verdict.code.name, pair.verdict.reason)
+                    self.view.names[other],
+                    pair.verdict.code.name,
+                    pair.verdict.reason,
+                )
                 break
         self.keep(nest, NodeVerdict(reasons.LIFTED, reason))
         return False
@@ -201,29 +226,45 @@ class _Planner:
         nodes = tuple(sorted(members))
         name = fused_name("pointwise", number, op_types(view, nodes, [s.expr for s in stores]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
-        fused = emit(name, "pointwise", stores, Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
-                     guards, lowered.symbols)
+        fused = emit(
+            name,
+            "pointwise",
+            stores,
+            Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
+            guards,
+            lowered.symbols,
+        )
         return Region(fused, nodes, tuple(inputs), tuple(tensor for tensor, _, _ in given), nest.device)
 
     def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
-        """Whether a constant that only the region reads goes with it, into the fallback function: one whose value the
-        kernel has in its text, or never needs."""
+        """Whether a constant that only the region reads goes with it, into the fallback function: one whose
+        value the kernel has in its text, or never needs."""
         view = self.view
-        return (view.ops[node] == "Const" and (node, 0) not in nest.loads and all(c in members for c in view.consumers[node])
-                and not view.control_outputs[node] and not view.control_inputs[node]
-                and view.devices[node] == nest.device and view.frames[node] == nest.frame)
+        return (
+            view.ops[node] == "Const"
+            and (node, 0) not in nest.loads
+            and all(c in members for c in view.consumers[node])
+            and not view.control_outputs[node]
+            and not view.control_inputs[node]
+            and view.devices[node] == nest.device
+            and view.frames[node] == nest.frame
+        )
 
     def described(self, tensor: Tensor):
-        """(dtype, dims) of a tensor that the region reads. Raises EmitFailure where a fused op cannot have it."""
+        """(dtype, dims) of a tensor that the region reads. Raises EmitFailure where a fused op cannot have
+        it."""
         number = self.view.out_dtypes[tensor[0]][tensor[1]]
         dims = self.lowered.dims_of(tensor)
         if number not in BY_TF or dims is None:
-            raise EmitFailure(reasons.OUTSIDE_INPUT, "%s:%d has an unsupported dtype or an unknown rank"
-                              % (self.view.names[tensor[0]], tensor[1]))
+            raise EmitFailure(
+                reasons.OUTSIDE_INPUT,
+                "%s:%d has an unsupported dtype or an unknown rank" % (self.view.names[tensor[0]], tensor[1]),
+            )
         return BY_TF[number], dims
 
     def give_up(self, nest: Nest, failure: EmitFailure) -> bool:
-        """Takes the culprits of the failure out of fusion; False where planning is to start over without them."""
+        """Takes the culprits of the failure out of fusion; False where planning is to start over without
+        them."""
         verdict = NodeVerdict(failure.code, failure.reason)
         culprits = [m for m in nest.members if self.is_culprit(m, failure.symbols)]
         if culprits and not self.last:
@@ -234,6 +275,7 @@ class _Planner:
 
     def is_culprit(self, node: int, symbols) -> bool:
         """Whether the node brings a missing size in: its result has it, none of its inputs has."""
+
         def has(tensor: Tensor) -> bool:
             dims = self.lowered.dims_of(tensor)
             return dims is not None and any(symbols & symbols_of(d) for d in dims)
@@ -252,8 +294,11 @@ class _Planner:
                 verdict = self.kept.get(node) or lowered.verdicts.get(node)
                 if verdict is None:
                     box = lowered.boxes[node]
-                    verdict = NodeVerdict(reasons.CONSTANT, "a constant for its readers") \
-                        if constant_of(box.expr) is not None else NodeVerdict(reasons.LIFTED, "nothing reads it")
+                    verdict = (
+                        NodeVerdict(reasons.CONSTANT, "a constant for its readers")
+                        if constant_of(box.expr) is not None
+                        else NodeVerdict(reasons.LIFTED, "nothing reads it")
+                    )
                 code, reason = verdict.code.name, verdict.reason
             result.append(Decision(node, view.names[node], view.ops[node], at, code, reason))
         return tuple(result)

@@ -1,8 +1,9 @@
 """The op table as lowering sees a graph's ops: its rows, and the compositions that Grappler makes of them.
 
-Grappler's arithmetic optimizer turns chains of unary ops into one `_UnaryOpsComposition` with their names. Such a node is
-lowered as the chain that it was, so that Grappler's help does not stand in the way of fusion.
+Grappler's arithmetic optimizer turns chains of unary ops into one `_UnaryOpsComposition` with their names.
+Such a node is lowered as the chain that it was, so that Grappler's help does not stand in the way of fusion.
 """
+
 from typing import List, Optional
 
 from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, FLOAT64
@@ -33,13 +34,22 @@ def _lower_composition(handler, node, x):
     for name in names:
         row = TF_OPS.get(name)
         if row is None or row.kind != "elementwise" or name == "Cast":
-            raise Refusal("It is composed of %s, of which %s is not in the op table." % (", ".join(names), name))
+            raise Refusal(
+                "It is composed of %s, of which %s is not in the op table." % (", ".join(names), name)
+            )
         x = row.lower(handler, _Link(node, name), x)
     return x
 
 
-_COMPOSED = TfOp((COMPOSITION,), "elementwise", (FLOAT32, FLOAT64, FLOAT16), _lower_composition, "ulp",
-                 "What its ops do one after the other.", inputs=1)
+_COMPOSED = TfOp(
+    (COMPOSITION,),
+    "elementwise",
+    (FLOAT32, FLOAT64, FLOAT16),
+    _lower_composition,
+    "ulp",
+    "What its ops do one after the other.",
+    inputs=1,
+)
 
 
 def row_of(op: str) -> Optional[TfOp]:

@@ -1,17 +1,28 @@
 """Sizes of a graph's tensors, and how a region names them.
 
-SymbolTable, one a graph: turns the columns' dims into sizes. TF's shape functions give a new run-time dim where they
-cannot tell; where lowering can (two dims broadcast, a reshape's -1), it binds that dim's number to what it found,
-so that equal sizes stay equal downstream.
+SymbolTable, one a graph: turns the columns' dims into sizes. TF's shape functions give a new run-time dim
+where they cannot tell; where lowering can (two dims broadcast, a reshape's -1), it binds that dim's number to
+what it found, so that equal sizes stay equal downstream.
 
 RegionSizes, one a region: the same sizes as a kernel sees them: symbols s0, s1, ... numbered by the kernel's
 inputs, each with its source. Kernels of the same form thus have the same text whatever graph they come from.
 """
+
 from typing import Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
-from tf_autofuse.symbolic.size import (Size, SizeExpr, broadcast_size, exact_quotient, floor_div, is_static,
-                                       known_equal, substitute, symbol, symbols_of)
+from tf_autofuse.symbolic.size import (
+    Size,
+    SizeExpr,
+    broadcast_size,
+    exact_quotient,
+    floor_div,
+    is_static,
+    known_equal,
+    substitute,
+    symbol,
+    symbols_of,
+)
 
 Dims = Tuple[Size, ...]
 
@@ -57,7 +68,8 @@ class SymbolTable:
         self._bound[number] = size
 
     def broadcast(self, a: Size, b: Size) -> Tuple[Size, Optional[Guard]]:
-        """The dim that TF's broadcasting makes of a and b, and the guard that it needs. Raises ShapesDiffer."""
+        """The dim that TF's broadcasting makes of a and b, and the guard that it needs. Raises
+        ShapesDiffer."""
         if a is b or known_equal(a, b):
             return a, None
         if is_static(a) and a == 1:
@@ -124,8 +136,8 @@ class UnreadableSize(Exception):
 
 
 class RegionSizes:
-    """inputs: the graph's dims of each kernel input. After construction `variables` are the symbols that the inputs
-    tell; `local` adds those that are computed from them."""
+    """inputs: the graph's dims of each kernel input. After construction `variables` are the symbols that the
+    inputs tell; `local` adds those that are computed from them."""
 
     def __init__(self, table: SymbolTable, inputs: Sequence[Dims]):
         self._table = table
@@ -153,8 +165,8 @@ class RegionSizes:
         return symbol(name)
 
     def _read_composite(self, dim: SizeExpr, source: InputDim) -> None:
-        """An input dim that is an expression: checked where its symbols are known, solved for the one symbol that is
-        not where that is exact (64 * s), otherwise a symbol of its own."""
+        """An input dim that is an expression: checked where its symbols are known, solved for the one symbol
+        that is not where that is exact (64 * s), otherwise a symbol of its own."""
         unknown = [n for n in sorted(symbols_of(dim)) if not self._try_name(n)]
         if not unknown or dim in self._whole:
             return
@@ -162,7 +174,9 @@ class RegionSizes:
         factor = exact_quotient(dim, symbol(unknown[0])) if len(unknown) == 1 else None
         if factor is not None and is_static(factor) and factor > 0:
             self._names[unknown[0]] = self._variable(floor_div(whole, factor))
-            self.guards.append(Guard("eq", whole, self.local(dim), "an input dim is %d times another" % factor))
+            self.guards.append(
+                Guard("eq", whole, self.local(dim), "an input dim is %d times another" % factor)
+            )
         self._whole[dim] = whole
 
     def _try_name(self, name: str) -> bool:
@@ -176,7 +190,9 @@ class RegionSizes:
         """A broadcast dim that an input tells, beside the dims that it is the broadcast of."""
         operands = self._table.operands_of(symbol(name))
         if operands and all(self._try_name(n) for o in operands for n in symbols_of(o)):
-            self.guards.append(Guard("eq", self._names[name], self._broadcast(operands), "a dim broadcast outside"))
+            self.guards.append(
+                Guard("eq", self._names[name], self._broadcast(operands), "a dim broadcast outside")
+            )
 
     def _broadcast(self, operands: Sequence[Size]) -> Size:
         result = self.local(operands[0])

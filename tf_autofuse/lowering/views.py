@@ -1,9 +1,11 @@
-"""Lowering of ops that move no data: views (Identity, Reshape, ...) and fills (BroadcastTo, Fill, ZerosLike, ...).
+"""Lowering of ops that move no data: views (Identity, Reshape, ...) and fills (BroadcastTo, Fill, ZerosLike,
+...).
 
-A view is the same elements under other dims. It is fused where the number of elements is known to be the same for
-every value of the run-time dims; the shape operand itself is never read by a kernel, since TF's shape inference
-(and, for a reshape's -1, an exact quotient) has told the dims already.
+A view is the same elements under other dims. It is fused where the number of elements is known to be the same
+for every value of the run-time dims; the shape operand itself is never read by a kernel, since TF's shape
+inference (and, for a reshape's -1, an exact quotient) has told the dims already.
 """
+
 from typing import Tuple
 
 from tf_autofuse.fusion import reasons
@@ -57,8 +59,10 @@ def _viewed_dims(lowering, ref, before: Dims) -> Dims:
         if len(units) == len([d for d in column if d != 1]) and ref.op != "Reshape":
             rest = iter(units)
             return tuple(1 if d == 1 else next(rest) for d in column)
-    raise Refused(reasons.SHAPES, "[%s] cannot be shown to have as many elements as the result"
-                  % ", ".join(map(str, before)))
+    raise Refused(
+        reasons.SHAPES,
+        "[%s] cannot be shown to have as many elements as the result" % ", ".join(map(str, before)),
+    )
 
 
 def lower_fill(lowering, ref, args) -> Expr:
@@ -79,7 +83,9 @@ def lower_fill(lowering, ref, args) -> Expr:
         if not is_unit(own) and not known_equal(own, full):
             raise Refused(reasons.SHAPES, "dim %s cannot be shown to broadcast to %s" % (own, full))
     if len(arg.dims) > len(dims):
-        raise Refused(reasons.SHAPES, "a rank %d tensor does not broadcast to rank %d" % (len(arg.dims), len(dims)))
+        raise Refused(
+            reasons.SHAPES, "a rank %d tensor does not broadcast to rank %d" % (len(arg.dims), len(dims))
+        )
     if any(is_static(d) and d < 0 for d in dims):
         raise Refused(reasons.SHAPES, "a negative dim")
     return builder.broadcast(arg, dims, ref.id)
