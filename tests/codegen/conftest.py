@@ -30,15 +30,30 @@ def build_settings(tmp_path_factory) -> BuildSettings:
     return BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(shared / "kernels"))
 
 
+class Kernels(Dict[str, Built]):
+    """Built regions by name; a region that was not built fails the test that asks for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.failures: Dict[str, str] = {}
+
+    def __missing__(self, name: str) -> Built:
+        pytest.fail(self.failures[name])
+
+
 @pytest.fixture(scope="session")
-def built(build_settings) -> Dict[str, Built]:
+def built(build_settings) -> Kernels:
     """Every region with its kernel, by name."""
     made = {}
     for name, region in regions_module.all_regions().items():
         verify_fused(region.fused)
         impls = schedule(region.fused.graphs[0], MACHINE)
         made[name] = region, impls, generate(region.fused, impls, MACHINE, None)
+    kernels = Kernels()
     results = build_kernels([sources for _, _, sources in made.values()], build_settings)
-    failures = ["%s: %s\n%s" % (name, r.reason, r.log) for name, r in zip(made, results) if isinstance(r, BuildFailure)]
-    assert not failures, "\n".join(failures)
-    return {name: Built(*parts, binary=binary) for (name, parts), binary in zip(made.items(), results)}
+    for (name, parts), result in zip(made.items(), results):
+        if isinstance(result, BuildFailure):
+            kernels.failures[name] = "%s\n%s\n%s" % (result.reason, result.source_line, result.log)
+        else:
+            kernels[name] = Built(*parts, binary=result)
+    return kernels

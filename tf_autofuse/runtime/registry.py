@@ -11,14 +11,11 @@ from tf_autofuse.ir.asc_graph import AscGraph, AscNode, FusedGraph
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.machine import Machine, machine_for, usable_ub
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
+from tf_autofuse.symbolic.guards import GuardFailure
 from tf_autofuse.symbolic.size import known_equal
 
 #: A launch that moves fewer bytes than this runs on the calling thread, all blocks one after another.
 SMALL_BYTES = 64 * 1024
-
-
-class GuardFailed(Exception):
-    """The inputs' dims are not what the kernel was made for: the op would run its fallback."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Option
     """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
 
     aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks: the order
-    in which blocks run, default ascending. Raises GuardFailed, KernelError, or ValueError for wrong dtypes or ranks.
+    in which blocks run, default ascending. Raises GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
     """
     machine = machine or machine_for("")
     library = library_of(binary, fused)
@@ -120,7 +117,7 @@ def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Option
         raise ValueError("%d inputs instead of %d" % (len(arrays), len(fused.inputs)))
     shape = library.shape([a.shape for a in arrays])
     if shape.failed:
-        raise GuardFailed("check %d failed for input dims %s: %s" % (
+        raise GuardFailure("check %d failed for input dims %s: %s" % (
             shape.failed, [list(a.shape) for a in arrays], shape.check))
     tiling = library.tiling(shape.sizes, machine.vector_cores, usable_ub(machine, False))
     shared = {o: i for i, o in aliased}
@@ -147,4 +144,4 @@ def _key_of(tiling: Tiling) -> int:
     return dict(tiling.values).get("tiling_key", 0)
 
 
-__all__ = ["GuardFailed", "KernelError", "RunInfo", "SMALL_BYTES", "forward_pairs", "library_of", "meta", "run"]
+__all__ = ["GuardFailure", "KernelError", "RunInfo", "SMALL_BYTES", "forward_pairs", "library_of", "meta", "run"]
