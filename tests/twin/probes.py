@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 NPU_KERNELS = HERE.parent.parent / "npu_kernels"
 TWIN = NPU_KERNELS / "twin"
 ARCHIVE_FLAGS = ["-O3", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-KERNEL_FLAGS = ["-O1", "-std=c++17", "-fPIC", "-Wall", "-Wno-unused-variable", "-I%s" % TWIN, "-I%s" % (TWIN / "include"),
+KERNEL_FLAGS = ["-O0", "-std=c++17", "-fPIC", "-Wall", "-Wno-unused-variable", "-I%s" % TWIN, "-I%s" % (TWIN / "include"),
                 "-I%s" % (NPU_KERNELS / "include")]
 TILE = 2048
 

@@ -30,8 +30,6 @@ struct FmodOp { float operator()(float a, float b) const { return std::fmod(a, b
 
 template <typename F>
 void OnFloat(void* d, const void* a, const void* b, uint64_t n) { Map2<float>(d, a, b, n, F()); }
-template <typename F>
-void OnHalf(void* d, const void* a, const void* b, uint64_t n) { HalfMap2(d, a, b, n, F()); }
 // Wraps: computed on the unsigned type. 16-bit products are formed in 32 bits, where they can't overflow.
 template <typename F>
 void OnInt32(void* d, const void* a, const void* b, uint64_t n) { Map2<uint32_t>(d, a, b, n, F()); }
@@ -56,11 +54,11 @@ void PickHalf(void* d, const void* a, const void* b, uint64_t n) {
 template <typename F>
 BinaryFn Arithmetic(DType t) {
   switch (t) {
-    case kF32: return OnFloat<F>;
-    case kF16: return OnHalf<F>;
-    case kI32: return OnInt32<F>;
-    case kI16: return OnInt16<F>;
-    default: return nullptr;
+    case kF32: return {OnFloat<F>};
+    case kF16: return {OnFloat<F>, true};
+    case kI32: return {OnInt32<F>};
+    case kI16: return {OnInt16<F>};
+    default: return {};
   }
 }
 
@@ -108,7 +106,7 @@ void MulAddWide(void* d, const void* a, const void* b, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) to[i] += HalfToFloat(x[i]) * HalfToFloat(y[i]);
 }
 template <float (*f)(float, float, float)>
-BinaryFn Into(DType t) { return t == kF32 ? IntoFloat<f> : t == kF16 ? IntoHalf<f> : nullptr; }
+BinaryFn Into(DType t) { return {t == kF32 ? IntoFloat<f> : t == kF16 ? IntoHalf<f> : nullptr}; }
 
 void PowInt(void* d, const void* a, const void* b, uint64_t n) {
   Map2<int32_t>(d, a, b, n, [](int32_t x, int32_t y) {
@@ -121,35 +119,46 @@ void PowInt(void* d, const void* a, const void* b, uint64_t n) {
 }
 }  // namespace
 
+namespace {
+template <typename F>
+BinaryFn Floating(DType t) {
+  return t == kF32 || t == kF16 ? BinaryFn{OnFloat<F>, t == kF16} : BinaryFn{};
+}
+template <typename F, bool max>
+BinaryFn Choice(DType t) {
+  switch (t) {
+    case kF32: return {OnFloat<F>};
+    case kF16: return {PickHalf<max>};
+    case kI32: return {OnSigned<int32_t, F>};
+    case kI16: return {OnSigned<int16_t, F>};
+    default: return {};
+  }
+}
+}  // namespace
+
 BinaryFn FindBinary(BinaryOp op, DType t, DType src_t) {
-  if (t != src_t) return op == kMulAddDst && t == kF32 && src_t == kF16 ? MulAddWide : nullptr;
+  if (t != src_t) return {op == kMulAddDst && t == kF32 && src_t == kF16 ? MulAddWide : nullptr};
   const bool word = t == kI16 || t == kU16;
   switch (op) {
     case kAdd: return Arithmetic<AddOp>(t);
     case kSub: return Arithmetic<SubOp>(t);
     case kMul: return Arithmetic<MulOp>(t);
-    case kDiv: return t == kF32 ? OnFloat<DivOp> : t == kF16 ? OnHalf<DivOp> : nullptr;
-    case kMax:
-      return t == kF32 ? OnFloat<MaxOp> : t == kF16 ? PickHalf<true> : t == kI32 ? OnSigned<int32_t, MaxOp>
-             : t == kI16 ? OnSigned<int16_t, MaxOp> : nullptr;
-    case kMin:
-      return t == kF32 ? OnFloat<MinOp> : t == kF16 ? PickHalf<false> : t == kI32 ? OnSigned<int32_t, MinOp>
-             : t == kI16 ? OnSigned<int16_t, MinOp> : nullptr;
-    case kAnd: return word ? And16 : nullptr;
-    case kOr: return word ? Or16 : nullptr;
-    case kXor: return word ? Xor16 : nullptr;
-    case kAddRelu:
-      return t == kF32 ? OnFloat<AddReluOp> : t == kF16 ? OnHalf<AddReluOp> : t == kI16 ? AddRelu16<true> : nullptr;
-    case kSubRelu:
-      return t == kF32 ? OnFloat<SubReluOp> : t == kF16 ? OnHalf<SubReluOp> : t == kI16 ? AddRelu16<false> : nullptr;
+    case kDiv: return Floating<DivOp>(t);
+    case kMax: return Choice<MaxOp, true>(t);
+    case kMin: return Choice<MinOp, false>(t);
+    case kAnd: return {word ? And16 : nullptr};
+    case kOr: return {word ? Or16 : nullptr};
+    case kXor: return {word ? Xor16 : nullptr};
+    case kAddRelu: return t == kI16 ? BinaryFn{AddRelu16<true>} : Floating<AddReluOp>(t);
+    case kSubRelu: return t == kI16 ? BinaryFn{AddRelu16<false>} : Floating<SubReluOp>(t);
     case kMulAddDst: return Into<MulAdd>(t);
     case kFusedMulAdd: return Into<FusedAdd>(t);
     case kFusedMulAddRelu: return Into<FusedAddRelu>(t);
-    case kPower: return t == kF32 ? OnFloat<PowOp> : t == kF16 ? OnHalf<PowOp> : t == kI32 ? PowInt : nullptr;
-    case kFmod: return t == kF32 ? OnFloat<FmodOp> : t == kF16 ? OnHalf<FmodOp> : nullptr;
+    case kPower: return t == kI32 ? BinaryFn{PowInt} : Floating<PowOp>(t);
+    case kFmod: return Floating<FmodOp>(t);
     case kBinaryOps: break;
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace TWIN_ABI

@@ -21,15 +21,18 @@ inline float Rounded(float x) {
   }
 }
 
-// Calls f with the mode as a compile-time constant, so that each mode's loop vectorizes.
-template <typename F>
-void ByMode(RoundMode mode, F f) {
+template <RoundMode mode>
+void RoundAll(float* to, const float* from, uint64_t n) {
+#pragma GCC ivdep
+  for (uint64_t i = 0; i < n; ++i) to[i] = Rounded<mode>(from[i]);
+}
+void RoundFloats(float* to, const float* from, uint64_t n, RoundMode mode) {
   switch (mode) {
-    case RoundMode::CAST_FLOOR: f(std::integral_constant<RoundMode, RoundMode::CAST_FLOOR>()); break;
-    case RoundMode::CAST_CEIL: f(std::integral_constant<RoundMode, RoundMode::CAST_CEIL>()); break;
-    case RoundMode::CAST_ROUND: f(std::integral_constant<RoundMode, RoundMode::CAST_ROUND>()); break;
-    case RoundMode::CAST_TRUNC: f(std::integral_constant<RoundMode, RoundMode::CAST_TRUNC>()); break;
-    default: f(std::integral_constant<RoundMode, RoundMode::CAST_RINT>()); break;
+    case RoundMode::CAST_FLOOR: return RoundAll<RoundMode::CAST_FLOOR>(to, from, n);
+    case RoundMode::CAST_CEIL: return RoundAll<RoundMode::CAST_CEIL>(to, from, n);
+    case RoundMode::CAST_ROUND: return RoundAll<RoundMode::CAST_ROUND>(to, from, n);
+    case RoundMode::CAST_TRUNC: return RoundAll<RoundMode::CAST_TRUNC>(to, from, n);
+    default: return RoundAll<RoundMode::CAST_RINT>(to, from, n);
   }
 }
 
@@ -50,48 +53,35 @@ inline I Saturate(float r) {
   }
 }
 
-template <typename I>
-void FloatToInt(void* d, const void* s, uint64_t n, RoundMode mode) {
-  I* to = static_cast<I*>(d);
-  const float* from = static_cast<const float*>(s);
-  ByMode(mode, [&](auto m) {
-    for (uint64_t i = 0; i < n; ++i) to[i] = Saturate<I>(Rounded<decltype(m)::value>(from[i]));
-  });
+inline int64_t Saturate64(float r) {
+  return r != r ? 0 : r >= 9223372036854775808.0f ? INT64_MAX : r < -9223372036854775808.0f
+             ? INT64_MIN : static_cast<int64_t>(r);
 }
 template <typename I>
-void HalfToInt(void* d, const void* s, uint64_t n, RoundMode mode) {
-  I* to = static_cast<I*>(d);
-  const uint16_t* from = static_cast<const uint16_t*>(s);
-  ByMode(mode, [&](auto m) {
-    for (uint64_t i = 0; i < n; ++i) to[i] = Saturate<I>(Rounded<decltype(m)::value>(HalfToFloat(from[i])));
-  });
+void StoreInts(I* to, const float* from, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) {
+    if constexpr (sizeof(I) == 8) to[i] = Saturate64(from[i]);
+    else to[i] = Saturate<I>(from[i]);
+  }
 }
-void BrainToInt(void* d, const void* s, uint64_t n, RoundMode mode) {
-  int32_t* to = static_cast<int32_t*>(d);
-  const uint16_t* from = static_cast<const uint16_t*>(s);
-  ByMode(mode, [&](auto m) {
-    for (uint64_t i = 0; i < n; ++i)
-      to[i] = Saturate<int32_t>(Rounded<decltype(m)::value>(FromBits(uint32_t(from[i]) << 16)));
-  });
+void BrainsToFloats(float* to, const uint16_t* from, uint64_t n) {
+  for (uint64_t i = 0; i < n; ++i) to[i] = FromBits(uint32_t(from[i]) << 16);
 }
-void FloatToInt64(void* d, const void* s, uint64_t n, RoundMode mode) {
-  int64_t* to = static_cast<int64_t*>(d);
-  const float* from = static_cast<const float*>(s);
-  ByMode(mode, [&](auto m) {
-    for (uint64_t i = 0; i < n; ++i) {
-      const float r = Rounded<decltype(m)::value>(from[i]);
-      to[i] = r != r ? 0 : r >= 9223372036854775808.0f ? INT64_MAX : r < -9223372036854775808.0f ? INT64_MIN
-                                                                   : static_cast<int64_t>(r);
-    }
-  });
+
+// Any floating source to an integer: widened, rounded and saturated block by block.
+template <DType source, typename I>
+void ToInt(void* d, const void* s, uint64_t n, RoundMode mode) {
+  alignas(32) float x[kHalfChunk];
+  for (uint64_t at = 0; at < n; at += kHalfChunk) {
+    const uint64_t m = n - at < kHalfChunk ? n - at : kHalfChunk;
+    if (source == kF16) HalvesToFloats(x, static_cast<const uint16_t*>(s) + at, m);
+    if (source == kBF16) BrainsToFloats(x, static_cast<const uint16_t*>(s) + at, m);
+    RoundFloats(x, source == kF32 ? static_cast<const float*>(s) + at : x, m, mode);
+    StoreInts(static_cast<I*>(d) + at, x, m);
+  }
 }
 void FloatToFloat(void* d, const void* s, uint64_t n, RoundMode mode) {
-  float* to = static_cast<float*>(d);
-  const float* from = static_cast<const float*>(s);
-  ByMode(mode, [&](auto m) {
-#pragma GCC ivdep
-    for (uint64_t i = 0; i < n; ++i) to[i] = Rounded<decltype(m)::value>(from[i]);
-  });
+  RoundFloats(static_cast<float*>(d), static_cast<const float*>(s), n, mode);
 }
 
 // Adjusts a magnitude rounded to nearest (storage bits without sign) to a directed mode. `exact` is |x|, `near` the
@@ -193,9 +183,7 @@ void HalfToFloats(void* d, const void* s, uint64_t n, RoundMode) {
   HalvesToFloats(static_cast<float*>(d), static_cast<const uint16_t*>(s), n);
 }
 void BrainToFloats(void* d, const void* s, uint64_t n, RoundMode) {
-  uint32_t* to = static_cast<uint32_t*>(d);
-  const uint16_t* from = static_cast<const uint16_t*>(s);
-  for (uint64_t i = 0; i < n; ++i) to[i] = uint32_t(from[i]) << 16;
+  BrainsToFloats(static_cast<float*>(d), static_cast<const uint16_t*>(s), n);
 }
 template <typename D, typename S>
 void Narrow(void* d, const void* s, uint64_t n, RoundMode) {  // saturating
@@ -219,13 +207,13 @@ struct Pair {
 const Pair kCasts[] = {
     {kF16, kI8, IntToHalf<int8_t>, kNoneOnly},   {kF16, kU8, IntToHalf<uint8_t>, kNoneOnly},
     {kF16, kI16, IntToHalf<int16_t>, kNone5},    {kF32, kI16, IntToFloat<int16_t>, kNoneOnly},
-    {kI8, kF16, HalfToInt<int8_t>, kNone5},      {kU8, kF16, HalfToInt<uint8_t>, kNone5},
-    {kI16, kF16, HalfToInt<int16_t>, kAll5},     {kI32, kF16, HalfToInt<int32_t>, kAll5},
-    {kI32, kBF16, BrainToInt, kAll5},            {kF32, kF16, HalfToFloats, kNoneOnly},
+    {kI8, kF16, ToInt<kF16, int8_t>, kNone5},      {kU8, kF16, ToInt<kF16, uint8_t>, kNone5},
+    {kI16, kF16, ToInt<kF16, int16_t>, kAll5},     {kI32, kF16, ToInt<kF16, int32_t>, kAll5},
+    {kI32, kBF16, ToInt<kBF16, int32_t>, kAll5},            {kF32, kF16, HalfToFloats, kNoneOnly},
     {kF32, kBF16, BrainToFloats, kNoneOnly},     {kF32, kF32, FloatToFloat, kAll5},
     {kF16, kF32, FloatToHalf, kNone5Odd},        {kBF16, kF32, FloatToBrain, kAll5},
-    {kI16, kF32, FloatToInt<int16_t>, kAll5},    {kI32, kF32, FloatToInt<int32_t>, kAll5},
-    {kI64, kF32, FloatToInt64, kAll5},           {kF32, kI32, IntToFloat<int32_t>, kNone5},
+    {kI16, kF32, ToInt<kF32, int16_t>, kAll5},    {kI32, kF32, ToInt<kF32, int32_t>, kAll5},
+    {kI64, kF32, ToInt<kF32, int64_t>, kAll5},           {kF32, kI32, IntToFloat<int32_t>, kNone5},
     {kI16, kI32, Narrow<int16_t, int32_t>, kNoneOnly}, {kI64, kI32, Widen32, kNoneOnly},
     {kF16, kI32, Int32ToHalf, kNone5Odd},        {kI32, kI64, Narrow<int32_t, int64_t>, kNoneOnly},
     {kF32, kI64, IntToFloat<int64_t>, kAll5}};

@@ -16,6 +16,25 @@ bool MayAccumulate(BinaryOp op, DType t) {
 }
 }  // namespace
 
+#if TWIN_CHECK
+namespace {
+// Bitwise instructions combine packed masks of which some bits are not initialised (a compare of garbage beyond the
+// count): poison goes bit by bit. An initialised 0 decides an And, an initialised 1 an Or.
+bool SpreadBits(Core& c, int op, const TensorRef& d, const TensorRef& a, const TensorRef* b, uint64_t bytes) {
+  if (AllGood(c, a.addr, bytes) && (!b || AllGood(c, b->addr, bytes))) return false;
+  for (uint64_t i = 0; i < bytes; ++i) {
+    const uint8_t pa = BadBits(c, a.addr + i), pb = b ? BadBits(c, b->addr + i) : 0;
+    const uint8_t va = c.ub[a.addr + i], vb = b ? c.ub[b->addr + i] : 0;
+    uint8_t decided = 0;
+    if (op == kAnd) decided = static_cast<uint8_t>((~pa & ~va) | (~pb & ~vb));
+    if (op == kOr) decided = static_cast<uint8_t>((~pa & va) | (~pb & vb));
+    SetBadBits(c, d.addr + i, static_cast<uint8_t>((pa | pb) & ~decided));
+  }
+  return true;
+}
+}  // namespace
+#endif
+
 void Unary(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, uint64_t count, Site at) {
   Core& c = Enter(Name(op), at);
   const UnaryFn f = FindUnary(op, t);
@@ -24,7 +43,10 @@ void Unary(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, uint64_t
   const uint32_t w = Width(t);
   const CountOperand dst{&d, count * w, "dst"}, src{&s, count * w, "src"};
   StartCount(c, dst, &src, 1, true);
-  SpreadGood(c, dst, w, &src, &w, 1, count);
+#if TWIN_CHECK
+  if (op != kNot || !SpreadBits(c, kBinaryOps, d, s, nullptr, count * w))
+#endif
+    SpreadGood(c, dst, w, &src, &w, 1, count);
   f(c.ub + d.addr, c.ub + s.addr, count);
   FinishCount(c, dst, &src, 1);
   TraceVector(c, t, d, count, w, 0, nullptr, 0);
@@ -42,7 +64,10 @@ void Binary(BinaryOp op, DType t, DType src_t, const TensorRef& d, const TensorR
   const CountOperand src[3] = {{&a, count * sw, "src0"}, {&b, count * sw, "src1"}, {&d, count * w, "dst"}};
   const uint32_t widths[3] = {sw, sw, w};
   StartCount(c, dst, src, sources, t == src_t);
-  SpreadGood(c, dst, w, src, widths, sources, count);
+#if TWIN_CHECK
+  if ((op != kAnd && op != kOr) || !SpreadBits(c, op, d, a, &b, count * w))
+#endif
+    SpreadGood(c, dst, w, src, widths, sources, count);
   f(c.ub + d.addr, c.ub + a.addr, c.ub + b.addr, count);
   FinishCount(c, dst, src, sources);
   TraceVector(c, t, d, count, w, 0, nullptr, 0);

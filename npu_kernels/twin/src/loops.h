@@ -1,6 +1,5 @@
-// Why: turns a scalar function into a loop over raw storage for each dtype. float16 goes through blocks of floats, so
-// both the conversions and the function vectorize; each instruction rounds once. On entry operands are identical or
-// disjoint (vector_base.h), which is what `ivdep` asserts.
+// Why: turns a scalar function into a loop over raw storage for each dtype, and rounds floats to integral values. On
+// entry operands are identical or disjoint (vector_base.h), which is what `ivdep` asserts.
 #pragma once
 #include "vector_base.h"
 
@@ -9,12 +8,8 @@ inline namespace TWIN_ABI {
 
 constexpr uint64_t kHalfChunk = 256;
 
-inline void HalvesToFloats(float* to, const uint16_t* from, uint64_t n) {
-  for (uint64_t i = 0; i < n; ++i) to[i] = HalfToFloat(from[i]);
-}
-inline void FloatsToHalves(uint16_t* to, const float* from, uint64_t n) {
-  for (uint64_t i = 0; i < n; ++i) to[i] = HalfBits(from[i]);
-}
+void HalvesToFloats(float* to, const uint16_t* from, uint64_t n);
+void FloatsToHalves(uint16_t* to, const float* from, uint64_t n);
 
 template <typename T, typename F>
 inline void Map1(void* d, const void* s, uint64_t n, F f) {
@@ -30,28 +25,6 @@ inline void Map2(void* d, const void* a, const void* b, uint64_t n, F f) {
 #pragma GCC ivdep
   for (uint64_t i = 0; i < n; ++i) to[i] = f(x[i], y[i]);
 }
-template <typename F>
-inline void HalfMap1(void* d, const void* s, uint64_t n, F f) {
-  alignas(32) float x[kHalfChunk];
-  for (uint64_t at = 0; at < n; at += kHalfChunk) {
-    const uint64_t m = n - at < kHalfChunk ? n - at : kHalfChunk;
-    HalvesToFloats(x, static_cast<const uint16_t*>(s) + at, m);
-    for (uint64_t i = 0; i < m; ++i) x[i] = f(x[i]);
-    FloatsToHalves(static_cast<uint16_t*>(d) + at, x, m);
-  }
-}
-template <typename F>
-inline void HalfMap2(void* d, const void* a, const void* b, uint64_t n, F f) {
-  alignas(32) float x[kHalfChunk], y[kHalfChunk];
-  for (uint64_t at = 0; at < n; at += kHalfChunk) {
-    const uint64_t m = n - at < kHalfChunk ? n - at : kHalfChunk;
-    HalvesToFloats(x, static_cast<const uint16_t*>(a) + at, m);
-    HalvesToFloats(y, static_cast<const uint16_t*>(b) + at, m);
-    for (uint64_t i = 0; i < m; ++i) x[i] = f(x[i], y[i]);
-    FloatsToHalves(static_cast<uint16_t*>(d) + at, x, m);
-  }
-}
-
 // --- rounding to integral values; exact, sign of zero kept, vectorizable on SSE2; assumes round-to-nearest mode ------
 inline float RoundEven(float x) {
   const float a = FromBits(Bits(x) & 0x7fffffffu);

@@ -28,11 +28,6 @@ void OnFloat(void* d, const void* s, const void* k, uint64_t n) {
   const float b = Load<float>(k);
   Map1<float>(d, s, n, [b](float a) { return F()(a, b); });
 }
-template <typename F>
-void OnHalf(void* d, const void* s, const void* k, uint64_t n) {
-  const float b = HalfToFloat(Load<uint16_t>(k));
-  HalfMap1(d, s, n, [b](float a) { return F()(a, b); });
-}
 template <bool max>
 void PickHalf(void* d, const void* s, const void* k, uint64_t n) {
   const uint16_t y = Load<uint16_t>(k);
@@ -80,7 +75,8 @@ void CheckShift(const void* k) {
   if (by < 0 || by > static_cast<int64_t>(sizeof(T) * 8))
     Violate("shift amount", "%lld; 0 to %u are allowed", static_cast<long long>(by), unsigned(sizeof(T) * 8));
 }
-template <typename T, ScalarFn f>
+using RawScalar = void (*)(void*, const void*, const void*, uint64_t);
+template <typename T, RawScalar f>
 void Checked(void* d, const void* s, const void* k, uint64_t n) {
   CheckShift<T>(k);
   f(d, s, k, n);
@@ -89,21 +85,31 @@ void Checked(void* d, const void* s, const void* k, uint64_t n) {
 template <typename F>
 ScalarFn Arithmetic(DType t) {
   switch (t) {
-    case kF32: return OnFloat<F>;
-    case kF16: return OnHalf<F>;
-    case kI32: return OnInt32<F>;
-    case kI16: return OnInt16<F>;
-    default: return nullptr;
+    case kF32: return {OnFloat<F>};
+    case kF16: return {OnFloat<F>, true};
+    case kI32: return {OnInt32<F>};
+    case kI16: return {OnInt16<F>};
+    default: return {};
+  }
+}
+template <typename F, bool max>
+ScalarFn Choice(DType t) {
+  switch (t) {
+    case kF32: return {OnFloat<F>};
+    case kF16: return {PickHalf<max>};
+    case kI32: return {OnSigned<int32_t, F>};
+    case kI16: return {OnSigned<int16_t, F>};
+    default: return {};
   }
 }
 template <bool round>
 ScalarFn RightOf(DType t) {
   switch (t) {
-    case kI16: return Checked<int16_t, Right<int16_t, round>>;
-    case kI32: return Checked<int32_t, Right<int32_t, round>>;
-    case kU16: return round ? nullptr : Checked<uint16_t, Right<uint16_t, false>>;
-    case kU32: return round ? nullptr : Checked<uint32_t, Right<uint32_t, false>>;
-    default: return nullptr;
+    case kI16: return {Checked<int16_t, Right<int16_t, round>>};
+    case kI32: return {Checked<int32_t, Right<int32_t, round>>};
+    case kU16: return {round ? nullptr : Checked<uint16_t, Right<uint16_t, false>>};
+    case kU32: return {round ? nullptr : Checked<uint32_t, Right<uint32_t, false>>};
+    default: return {};
   }
 }
 
@@ -129,25 +135,22 @@ void AxpyWide(void* d, const void* s, const void* k, uint64_t n) {
 }  // namespace
 
 ScalarFn FindScalar(ScalarOp op, DType t, DType src_t) {
-  if (op == kAxpy)
-    return t == kF32 ? (src_t == kF32 ? AxpyFloat : src_t == kF16 ? AxpyWide : nullptr)
-                     : t == kF16 && src_t == kF16 ? AxpyHalf : nullptr;
+  if (op == kAxpy) {
+    if (t == kF32) return {src_t == kF32 ? AxpyFloat : src_t == kF16 ? AxpyWide : nullptr};
+    return {t == kF16 && src_t == kF16 ? AxpyHalf : nullptr};
+  }
   switch (op) {
     case kAdds: return Arithmetic<AddOp>(t);
     case kMuls: return Arithmetic<MulOp>(t);
-    case kMaxs:
-      return t == kF32 ? OnFloat<MaxOp> : t == kF16 ? PickHalf<true> : t == kI32 ? OnSigned<int32_t, MaxOp>
-             : t == kI16 ? OnSigned<int16_t, MaxOp> : nullptr;
-    case kMins:
-      return t == kF32 ? OnFloat<MinOp> : t == kF16 ? PickHalf<false> : t == kI32 ? OnSigned<int32_t, MinOp>
-             : t == kI16 ? OnSigned<int16_t, MinOp> : nullptr;
-    case kLeakyRelu: return t == kF32 ? OnFloat<LeakyOp> : t == kF16 ? OnHalf<LeakyOp> : nullptr;
+    case kMaxs: return Choice<MaxOp, true>(t);
+    case kMins: return Choice<MinOp, false>(t);
+    case kLeakyRelu: return t == kF32 || t == kF16 ? ScalarFn{OnFloat<LeakyOp>, t == kF16} : ScalarFn{};
     case kShiftLeft:
-      return t == kI16 || t == kU16 ? Checked<uint16_t, Left<uint16_t>>
-             : t == kI32 || t == kU32 ? Checked<uint32_t, Left<uint32_t>> : nullptr;
+      if (t == kI16 || t == kU16) return {Checked<uint16_t, Left<uint16_t>>};
+      return {t == kI32 || t == kU32 ? Checked<uint32_t, Left<uint32_t>> : nullptr};
     case kShiftRight: return RightOf<false>(t);
     case kShiftRightRound: return RightOf<true>(t);
-    default: return nullptr;
+    default: return {};
   }
 }
 

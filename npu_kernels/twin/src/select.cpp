@@ -10,71 +10,65 @@ using AscendC::CMPMODE;
 using AscendC::SELMODE;
 
 namespace {
-template <typename T>
-inline bool Holds(CMPMODE mode, T a, T b) {
-  switch (mode) {
-    case CMPMODE::LT: return a < b;
-    case CMPMODE::GT: return a > b;
-    case CMPMODE::EQ: return a == b;
-    case CMPMODE::LE: return a <= b;
-    case CMPMODE::GE: return a >= b;
-    default: return a != b;
-  }
-}
-
 void NeedCompareType(DType t, CMPMODE mode) {
   if (t == kF16 || t == kF32) return;
   if (t != kI32) UnsupportedType(t);
   if (mode != CMPMODE::EQ) Violate("unsupported dtype", "int32 compares for EQ only on this core");
 }
 
+// One byte an element first, which vectorizes, then packed. GT and GE are LT and LE of swapped operands.
 template <typename T, typename F>
-void PackBits(uint8_t* out, uint64_t n, F f) {
-  for (uint64_t i = 0; i < n; i += 8) {
-    const uint64_t m = n - i < 8 ? n - i : 8;
-    unsigned byte = 0;
-    for (uint64_t j = 0; j < m; ++j) byte |= static_cast<unsigned>(f(i + j)) << j;
-    out[i / 8] = static_cast<uint8_t>(byte);
-  }
-}
-template <CMPMODE mode, typename Load>
-void CompareAs(uint8_t* out, uint64_t n, Load load) {
-  uint8_t one[256];
-  for (uint64_t at = 0; at < n; at += 256) {  // n is a multiple of a repeat, or less than one
-    const uint64_t m = n - at < 256 ? n - at : 256;
-    for (uint64_t i = 0; i < m; ++i) {
-      const auto ab = load(at + i);
-      one[i] = Holds(mode, ab.a, ab.b);
-    }
-    PackBits<uint8_t>(out + at / 8, m, [&](uint64_t i) { return one[i]; });
-  }
-}
-template <typename Load>
-void CompareMode(CMPMODE mode, uint8_t* out, uint64_t n, Load load) {
-  switch (mode) {
-    case CMPMODE::LT: CompareAs<CMPMODE::LT>(out, n, load); break;
-    case CMPMODE::GT: CompareAs<CMPMODE::GT>(out, n, load); break;
-    case CMPMODE::EQ: CompareAs<CMPMODE::EQ>(out, n, load); break;
-    case CMPMODE::LE: CompareAs<CMPMODE::LE>(out, n, load); break;
-    case CMPMODE::GE: CompareAs<CMPMODE::GE>(out, n, load); break;
-    default: CompareAs<CMPMODE::NE>(out, n, load); break;
-  }
+void Decide(uint8_t* one, const T* a, const T* b, uint64_t n, F f) {
+  for (uint64_t i = 0; i < n; ++i) one[i] = f(a[i], b[i]);
 }
 template <typename T>
-struct Two {
-  T a, b;
-};
-// b_step 0: one scalar.
-void CompareRaw(DType t, CMPMODE mode, uint8_t* out, const void* a, const void* b, uint64_t b_step, uint64_t n) {
-  if (t == kF32) {
-    const float *x = static_cast<const float*>(a), *y = static_cast<const float*>(b);
-    CompareMode(mode, out, n, [=](uint64_t i) { return Two<float>{x[i], y[i * b_step]}; });
-  } else if (t == kF16) {
-    const uint16_t *x = static_cast<const uint16_t*>(a), *y = static_cast<const uint16_t*>(b);
-    CompareMode(mode, out, n, [=](uint64_t i) { return Two<float>{HalfToFloat(x[i]), HalfToFloat(y[i * b_step])}; });
-  } else {
-    const int32_t *x = static_cast<const int32_t*>(a), *y = static_cast<const int32_t*>(b);
-    CompareMode(mode, out, n, [=](uint64_t i) { return Two<int32_t>{x[i], y[i * b_step]}; });
+void DecideMode(CMPMODE mode, uint8_t* one, const T* a, const T* b, uint64_t n) {
+  switch (mode) {
+    case CMPMODE::GT: return DecideMode(CMPMODE::LT, one, b, a, n);
+    case CMPMODE::GE: return DecideMode(CMPMODE::LE, one, b, a, n);
+    case CMPMODE::LT: return Decide(one, a, b, n, [](T x, T y) { return x < y; });
+    case CMPMODE::LE: return Decide(one, a, b, n, [](T x, T y) { return x <= y; });
+    case CMPMODE::EQ: return Decide(one, a, b, n, [](T x, T y) { return x == y; });
+    case CMPMODE::NE: return Decide(one, a, b, n, [](T x, T y) { return x != y; });
+  }
+}
+// n elements, a multiple of 8, to n/8 bytes. b_scalar: b is a single element.
+void CompareRaw(DType t, CMPMODE mode, uint8_t* out, const void* a, const void* b, bool b_scalar, uint64_t n) {
+  constexpr uint64_t kChunk = 256;
+  alignas(32) float fa[kChunk], fb[kChunk];
+  alignas(32) int32_t ib[kChunk];
+  const auto floats = [&](float* to, const void* from, uint64_t at, uint64_t m) -> const float* {
+    if (t == kF32) return static_cast<const float*>(from) + at;
+    HalvesToFloats(to, static_cast<const uint16_t*>(from) + at, m);
+    return to;
+  };
+  if (b_scalar && t == kI32) {
+    int32_t v;
+    std::memcpy(&v, b, 4);
+    for (uint64_t i = 0; i < kChunk; ++i) ib[i] = v;
+  } else if (b_scalar) {
+    float v;
+    if (t == kF32) {
+      std::memcpy(&v, b, 4);
+    } else {
+      uint16_t h;
+      std::memcpy(&h, b, 2);
+      v = HalfToFloat(h);
+    }
+    for (uint64_t i = 0; i < kChunk; ++i) fb[i] = v;
+  }
+  uint8_t one[kChunk];
+  for (uint64_t at = 0; at < n; at += kChunk) {
+    const uint64_t m = n - at < kChunk ? n - at : kChunk;
+    if (t == kI32)
+      DecideMode(mode, one, static_cast<const int32_t*>(a) + at, b_scalar ? ib : static_cast<const int32_t*>(b) + at, m);
+    else
+      DecideMode(mode, one, floats(fa, a, at, m), b_scalar ? fb : floats(fb, b, at, m), m);
+    for (uint64_t i = 0; i < m; i += 8) {  // eight bytes of 0/1 to eight bits
+      uint64_t bytes;
+      std::memcpy(&bytes, one + i, 8);
+      out[(at + i) / 8] = static_cast<uint8_t>((bytes * 0x0102040810204080ull) >> 56);
+    }
   }
 }
 
@@ -91,7 +85,7 @@ void CompareCount(DType t, const TensorRef& d, const TensorRef& a, const TensorR
   const CountOperand src[2] = {{&a, count * w, "src0"}, {b ? b : &a, count * w, "src1"}};
   const uint32_t sources = b ? 2 : 1;
   StartCount(c, dst, src, sources, false);
-  CompareRaw(t, mode, c.ub + d.addr, c.ub + a.addr, b ? c.ub + b->addr : scalar, b ? 1 : 0, count);
+  CompareRaw(t, mode, c.ub + d.addr, c.ub + a.addr, b ? c.ub + b->addr : scalar, !b, count);
 #if TWIN_CHECK
   if (AllGood(c, a.addr, count * w) && (!b || AllGood(c, b->addr, count * w))) {
     SetGood(c, d.addr, count / 8, true);
@@ -140,7 +134,7 @@ void CompareRepeat(DType t, const TensorRef& d, const TensorRef& a, const Tensor
     if (b) CheckRepeatRead(c, s1, p, r, false);
     GatherLanes(c, s0, p, r, x, bad);
     if (b) GatherLanes(c, s1, p, r, y, bad);
-    CompareRaw(t, mode, c.ub + d.addr + r * bytes, x, b ? y : scalar, b ? 1 : 0, p.lanes);
+    CompareRaw(t, mode, c.ub + d.addr + r * bytes, x, b ? y : scalar, !b, p.lanes);
     for (uint32_t i = 0; i < p.lanes; i += 8) {
       unsigned bits = 0;
       for (uint32_t j = 0; j < 8; ++j) bits |= unsigned(bad[i + j] || !p.Active(r, i + j)) << j;

@@ -57,9 +57,7 @@ TWIN_LIBM(AtanhF, atanh)
 template <typename F>
 void OnFloat(void* d, const void* s, uint64_t n) { Map1<float>(d, s, n, F()); }
 template <typename F>
-void OnHalf(void* d, const void* s, uint64_t n) { HalfMap1(d, s, n, F()); }
-template <typename F>
-UnaryFn Floating(DType t) { return t == kF32 ? OnFloat<F> : t == kF16 ? OnHalf<F> : nullptr; }
+UnaryFn Floating(DType t) { return t == kF32 || t == kF16 ? UnaryFn{OnFloat<F>, t == kF16} : UnaryFn{}; }
 
 void AbsHalf(void* d, const void* s, uint64_t n) {
   Map1<uint16_t>(d, s, n, [](uint16_t x) { return static_cast<uint16_t>(x & 0x7fffu); });
@@ -79,9 +77,11 @@ void Not16(void* d, const void* s, uint64_t n) {
 
 UnaryFn FindUnary(UnaryOp op, DType t) {
   switch (op) {
-    case kAbs: return t == kF16 ? AbsHalf : t == kF32 ? OnFloat<AbsF> : nullptr;
-    case kRelu: return t == kF16 ? ReluHalf : t == kF32 ? OnFloat<ReluF> : t == kI32 ? ReluInt : nullptr;
-    case kNot: return t == kI16 || t == kU16 ? Not16 : nullptr;
+    case kAbs: return t == kF16 ? UnaryFn{AbsHalf} : t == kF32 ? UnaryFn{OnFloat<AbsF>} : UnaryFn{};
+    case kRelu:
+      return t == kF16 ? UnaryFn{ReluHalf} : t == kF32 ? UnaryFn{OnFloat<ReluF>} : t == kI32 ? UnaryFn{ReluInt}
+                                                                                 : UnaryFn{};
+    case kNot: return t == kI16 || t == kU16 ? UnaryFn{Not16} : UnaryFn{};
     case kExp: return Floating<ExpF>(t);
     case kLn: case kLog: return Floating<LnF>(t);
     case kSqrt: return Floating<SqrtF>(t);
@@ -113,7 +113,7 @@ UnaryFn FindUnary(UnaryOp op, DType t) {
     case kGelu: return Floating<GeluF>(t);
     case kUnaryOps: break;
   }
-  return nullptr;
+  return UnaryFn{};
 }
 
 }  // namespace TWIN_ABI

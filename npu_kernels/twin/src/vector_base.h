@@ -8,11 +8,27 @@
 namespace twin {
 inline namespace TWIN_ABI {
 
-// dst[i] = f(src0[i], src1[i], ...) over raw storage. Instantiated with ivdep: the callers have excluded every overlap
-// but the exact one, so iterations are independent.
-using UnaryFn = void (*)(void* d, const void* s, uint64_t n);
-using BinaryFn = void (*)(void* d, const void* a, const void* b, uint64_t n);
-using ScalarFn = void (*)(void* d, const void* s, const void* scalar, uint64_t n);
+// dst[i] = f(src0[i], src1[i], ...) over raw storage. The callers have excluded every overlap but the exact one, so
+// the loops assert that their iterations are independent. A float16 form is the float one on widened blocks with one
+// rounding at the end (`widened`), so each operation's loop is compiled once.
+struct UnaryFn {
+  void (*f)(void* d, const void* s, uint64_t n) = nullptr;
+  bool widened = false;
+  explicit operator bool() const { return f != nullptr; }
+  void operator()(void* d, const void* s, uint64_t n) const;
+};
+struct BinaryFn {
+  void (*f)(void* d, const void* a, const void* b, uint64_t n) = nullptr;
+  bool widened = false;
+  explicit operator bool() const { return f != nullptr; }
+  void operator()(void* d, const void* a, const void* b, uint64_t n) const;
+};
+struct ScalarFn {
+  void (*f)(void* d, const void* s, const void* scalar, uint64_t n) = nullptr;
+  bool widened = false;
+  explicit operator bool() const { return f != nullptr; }
+  void operator()(void* d, const void* s, const void* scalar, uint64_t n) const;
+};
 
 UnaryFn FindUnary(UnaryOp op, DType t);
 BinaryFn FindBinary(BinaryOp op, DType t, DType src_t);

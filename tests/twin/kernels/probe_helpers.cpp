@@ -13,12 +13,17 @@
 
 using namespace autofuse;
 
+template <typename T>
+static T ProbeScalar(const ProbeTiling& t) {
+  if constexpr (kSame<T, float> || kSame<T, half>) return static_cast<T>(t.value[0]);
+  else return static_cast<T>(t.number[0]);
+}
+
 #define COMPARE_MODE(T, mode)                                                                              \
   PROBE2("compare_" #mode "_" #T, uint8_t, T, T, CompareTmpBytes<T>(kTile),                                 \
          CompareToBool<CMPMODE::mode>(dst, a, b, tmp, n))                                                   \
   PROBE1("compare_scalar_" #mode "_" #T, uint8_t, T, CompareScalarTmpBytes<T>(kTile),                       \
-         CompareScalarToBool<CMPMODE::mode>(dst, a, static_cast<T>(kSame<T, float> || kSame<T, half> ? t.value[0]     \
-                                                           : double(t.number[0])), tmp, n))
+         CompareScalarToBool<CMPMODE::mode>(dst, a, ProbeScalar<T>(t), tmp, n))
 #define COMPARE(T) \
   COMPARE_MODE(T, EQ) COMPARE_MODE(T, NE) COMPARE_MODE(T, LT) COMPARE_MODE(T, LE) COMPARE_MODE(T, GT) COMPARE_MODE(T, GE)
 COMPARE(float)
