@@ -35,10 +35,8 @@ class HintBuilder:
         self.nodes: List[AscNode] = []
         self._by_name: Dict[str, AscNode] = {}
         self._count: Dict[str, int] = {}
-
-    @property
-    def axis_ids(self) -> Tuple[int, ...]:
-        return tuple(a.id for a in self.axes)
+        self.axis_ids: Tuple[int, ...] = tuple(a.id for a in self.axes)
+        self._inside, self._outside = Sched(axis=self.axis_ids), Sched()
 
     def _append(self, type_: str, inputs, outputs, node_attrs=(), origin=()) -> TensorRef:
         n = self._count.get(type_, 0)
@@ -49,7 +47,7 @@ class HintBuilder:
             tuple(inputs),
             tuple(outputs),
             node_attrs,
-            Sched() if type_ in AXISLESS else Sched(axis=self.axis_ids),
+            self._outside if type_ in AXISLESS else self._inside,
             tuple(origin),
         )
         self.nodes.append(node)
