@@ -67,7 +67,7 @@ def from_bytes(data: bytes) -> FusedGraph:
 
     try:
         message = _messages().FusedGraph.FromString(bytes(data))
-    except DecodeError as error:
+    except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8, in pure-Python builds
         raise FormatError("not a serialized fused graph (%s)" % error)
     # At a stray end-group tag some protobuf builds stop with a mere warning; what was left out shows in the
     # size.
