@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.schedule.graphs import SAMPLES, samples, shapes
 from tests.schedule.ub_machine import UbMachine, containers_at, reference
+from tf_autofuse.ir.verify_impl import verify_impl
 from tf_autofuse.machine import machine_for
 from tf_autofuse.schedule.schedule import schedule
 from tf_autofuse.symbolic.size import evaluate
@@ -62,6 +63,7 @@ def test_random_graphs(data):
     values = sample.values(data.draw(shapes(sample)))
     assume(sample.output_elements(values) < 3000)
     for impl in schedule(sample.graph, MACHINE):
+        verify_impl(impl.graph)
         cut = evaluate(impl.graph.axis(impl.cut_axis).size, values)
         tile = data.draw(st.integers(1, max(cut, 1)))
         run_variant(sample, impl, values, tile, data.draw(st.integers(1, 4)))

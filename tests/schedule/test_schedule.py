@@ -18,7 +18,7 @@ from tf_autofuse.schedule.axes import simplify
 from tf_autofuse.symbolic.size import evaluate, is_static, substitute, symbol
 
 MACHINE = machine_for()
-#: The op table without the scratch and the helpers of its rows, so that descriptions depend on schedule alone.
+#: The op table without the scratch and the helpers of its rows: descriptions then depend on schedule alone.
 PLAIN = {name: replace(row, tmp_bytes=lambda item, count: 0, in_place=True, header="")
          for name, row in ASC_OPS.items()}
 
