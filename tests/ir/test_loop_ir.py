@@ -1,4 +1,5 @@
 """Loop expressions: what the constructors make of views and casts, rebuilding, and the readers of a body."""
+
 import pytest
 
 from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT32
@@ -72,7 +73,9 @@ def test_views_of_loads_are_loads_and_virtual_casts_stay_outside(b):
     promoted = b.view(b.cast(x, FLOAT32, PROMOTE), (8,))
     assert isinstance(promoted, Cast) and promoted.dims == (8,) and isinstance(promoted.args[0], Load)
     demoted = b.view(b.cast(b.call("Abs", [wide(b)], FLOAT32, (2, 4)), FLOAT16, DEMOTE), (8,))
-    assert b.cast(demoted, FLOAT32, PROMOTE).dims == (8,) and b.cast(demoted, FLOAT32, PROMOTE).dtype is FLOAT32
+    assert (
+        b.cast(demoted, FLOAT32, PROMOTE).dims == (8,) and b.cast(demoted, FLOAT32, PROMOTE).dtype is FLOAT32
+    )
     assert b.view(x, (2, 4)) is x
     assert b.view(b.view(b.call("Abs", [wide(b)], FLOAT32, (2, 4)), (8,)), (2, 4)).dims == (2, 4)
 

@@ -1,4 +1,5 @@
 """Common loop axes: refinements against brute force on index maps."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -78,7 +79,9 @@ def test_any_view_is_right_or_refused(shape, data):
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.sampled_from((1, 2, 3, 5)), st.booleans(), st.booleans()), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.sampled_from((1, 2, 3, 5)), st.booleans(), st.booleans()), min_size=1, max_size=4)
+)
 def test_broadcasting(dims):
     """Two operands whose dims are dropped to 1 here and there: loads gather what numpy broadcasts."""
     shapes = [tuple(d if keep[i] else 1 for d, *keep in dims) for i in range(2)]

@@ -1,4 +1,5 @@
 """GraphView: what it derives from the columns, and what it refuses."""
+
 import pytest
 
 from tests.graphs import GraphBuilder, Tensor
@@ -23,7 +24,12 @@ def test_consumers_are_listed_once_and_in_order():
 
 def test_a_node_as_lowerings_see_it():
     node = graph().view().node(1)
-    assert (node.op, node.name, node.in_dtypes, node.out_dtypes) == ("Mul", "mul_0", (FLOAT32,) * 2, (FLOAT32,))
+    assert (node.op, node.name, node.in_dtypes, node.out_dtypes) == (
+        "Mul",
+        "mul_0",
+        (FLOAT32,) * 2,
+        (FLOAT32,),
+    )
     assert node.attr("alpha") == 0.5 and node.attr("format") == "NHWC" and node.attr("none", 3) == 3
 
 

@@ -1,4 +1,5 @@
 """Precision modes: which Casts appear, and where the names have them."""
+
 import numpy as np
 import pytest
 
@@ -90,12 +91,16 @@ def test_constants_are_rounded_without_a_cast():
     assert [n.attr("value") for n in region.fused.graphs[0].of_type("Scalar")] == [0.0999755859375]
 
 
-@pytest.mark.parametrize("mode", ["must_keep_origin_dtype", "allow_fp32_to_fp16", "force_fp32", "cube_fp16in_fp32out"])
+@pytest.mark.parametrize(
+    "mode", ["must_keep_origin_dtype", "allow_fp32_to_fp16", "force_fp32", "cube_fp16in_fp32out"]
+)
 def test_modes_that_keep_float32(mode):
     assert names(planned(graph("Abs", "Neg"), mode)) == ["autofuse_pointwise_0_Abs_Neg"]
 
 
-@pytest.mark.parametrize("mode, dtype", [("allow_mix_precision", FLOAT16), ("allow_mix_precision_bf16", BFLOAT16)])
+@pytest.mark.parametrize(
+    "mode, dtype", [("allow_mix_precision", FLOAT16), ("allow_mix_precision_bf16", BFLOAT16)]
+)
 def test_mixed_precision_follows_the_producers(mode, dtype):
     g = GraphBuilder()
     x, w = g.arg("x", FLOAT32, (4, 4)), g.arg("w", FLOAT32, (4, 4))
