@@ -116,9 +116,10 @@ def test_numpy_meaning_is_tensorflows(case):
         inputs = grids(name, dtypes, constant)
         tf_op = TfOpRunner(name, dtypes, attrs, baked)
         vector = tf_op(*inputs)
+        arguments = inputs + list(baked.values())
         everything = inputs + [np.full(len(inputs[0]), c) for c in baked.values()]
         exact_attrs = {k: float(np.float32(v)) for k, v in attrs.items()}
-        ours = on_pool_thread(lambda: evaluate_op(name, everything, dtypes, tf_op.out_dtype, exact_attrs, tuple(baked)))
+        ours = on_pool_thread(lambda: evaluate_op(name, arguments, dtypes, tf_op.out_dtype, exact_attrs, tuple(baked)))
         ours = np.broadcast_to(ours, vector.shape)
         step = slice(None, None, max(1, len(vector) // 120))
         single = tf_op.element_by_element(*[x[step] for x in inputs]) if dtype in VECTORIZED else vector[step]

@@ -6,21 +6,25 @@ and flips the top bit from 2^63 on. Integer to integer keeps the low bits. Anyth
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, UINT32, UINT64
+from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT32,
+                                   UINT64, UINT8)
+from tf_autofuse.ops.forms import scratch
 from tf_autofuse.ops.schema import AscOp
 
 
 def bfloat16_bits(x):
     """float32 array -> bfloat16 bits (uint16), rounded half to even; NaN becomes the quiet NaN 0x7fc0 or 0xffc0."""
-    bits = x.astype(np.float32).view(np.uint32)
-    rounded = ((bits.astype(np.uint64) + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-    quiet = ((bits >> 16) & 0x8000).astype(np.uint16) | np.uint16(0x7FC0)
-    return np.where(np.isnan(x), quiet, rounded)
+    x = np.asarray(x, np.float32)
+    bits = x.view(np.uint32).astype(np.uint64)
+    one, half, high = np.uint64(1), np.uint64(0x7FFF), np.uint64(16)
+    rounded = (bits + half + ((bits >> high) & one)) >> high
+    quiet = ((bits >> high) & np.uint64(0x8000)) | np.uint64(0x7FC0)
+    return np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
 
 
 def bfloat16_values(bits):
     """bfloat16 bits (uint16) -> float32 array."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
+    return (np.asarray(bits).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
 def _truncate(x, integer):
@@ -61,18 +65,30 @@ def _evaluate(inputs, attrs, dtype):
     return cast_array(inputs[0], attrs["source"], dtype)
 
 
-def _native(mode):
-    return {"tensor": "AscendC::Cast({dst}, {0}, AscendC::RoundMode::%s, {n});" % mode}
+def _forms():
+    """Every pair that the device helpers of cast.h have; the ones that are one instruction are written as such."""
+    native = {(FLOAT32, FLOAT16): "CAST_RINT", (FLOAT16, FLOAT32): "CAST_NONE", (FLOAT32, BFLOAT16): "CAST_RINT",
+              (BFLOAT16, FLOAT32): "CAST_NONE", (INT32, FLOAT32): "CAST_RINT", (INT16, FLOAT32): "CAST_NONE",
+              (INT64, FLOAT32): "CAST_RINT", (INT32, INT64): "CAST_NONE", (INT16, FLOAT16): "CAST_RINT",
+              (INT8, FLOAT16): "CAST_NONE", (UINT8, FLOAT16): "CAST_NONE", (BOOL, FLOAT16): "CAST_NONE"}
+    forms = {}
+    for source in _CONVERTIBLE:
+        for target in _CONVERTIBLE:
+            if source is target:
+                continue
+            if (source, target) in native:
+                text = "AscendC::Cast({dst}, {0}, AscendC::RoundMode::%s, {n});" % native[source, target]
+            elif target is BOOL:
+                text = "autofuse::CastToBool<%s>({dst}, {0}, {tmp}, {n});" % source.device
+            else:
+                text = "autofuse::CastTo<%s, %s>({dst}, {0}, {tmp}, {n});" % (target.device, source.device)
+            forms[source, target] = {"tensor": text}
+    return forms
 
+
+_CONVERTIBLE = (FLOAT32, FLOAT16, BFLOAT16, INT8, UINT8, INT16, INT32, INT64, BOOL)
 
 ROWS = (
-    AscOp("Cast", 1, "attr", {
-        (FLOAT32, FLOAT16): _native("CAST_RINT"),
-        (FLOAT16, FLOAT32): _native("CAST_NONE"),
-        (FLOAT32, BFLOAT16): _native("CAST_RINT"),
-        (BFLOAT16, FLOAT32): _native("CAST_NONE"),
-        (INT32, FLOAT32): _native("CAST_RINT"),
-        (INT16, FLOAT32): _native("CAST_NONE"),
-        (INT32, INT64): _native("CAST_NONE"),
-    }, _evaluate, cost=(("Cast", 1),)),
+    # CastEighths is at most 210, so that whatever the pair, 8 KiB are enough.
+    AscOp("Cast", 1, "attr", _forms(), _evaluate, tmp_bytes=scratch(256), header="cast.h", cost=(("Cast", 1),)),
 )

@@ -1,28 +1,62 @@
-"""AscIR comparison, logic and selection.
+"""AscIR comparison, classification, logic and selection.
 
 A bool is one byte, 0 or 1, in UB and in GM. Compare ops are IEEE: every comparison with NaN is false but Ne.
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT16, INT32
-from tf_autofuse.ops.forms import for_dtypes
+from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, UINT8
+from tf_autofuse.ops.forms import MOVABLE, NATIVE_FLOATS, for_dtypes, helper, scratch
 from tf_autofuse.ops.schema import AscOp
 
-_HEADER = "compare.h"
+_COMPARED = (FLOAT32, FLOAT16, INT32, INT16, INT8, UINT8, INT64)
+_MIRRORED = {"EQ": "EQ", "NE": "NE", "GT": "LT", "GE": "LE", "LT": "GT", "LE": "GE"}
+
+
+def _scratch_of_compare(item_bytes, count):
+    """The largest over the dtypes of that size, with the constant's chunk (CompareScalarEighths)."""
+    return scratch({1: 73, 2: 113, 4: 97, 8: 275}[item_bytes])(item_bytes, count)
 
 
 def _compare(name, mode, function):
-    forms = {"tensor": "autofuse::Compare<AscendC::CMPMODE::%s>({dst}, {0}, {1}, {tmp}, {n});" % mode,
-             "scalar1": "autofuse::CompareScalar<AscendC::CMPMODE::%s>({dst}, {0}, {c1}, {tmp}, {n});" % mode}
-    return AscOp(name, 2, "bool", for_dtypes((FLOAT32, FLOAT16, INT32), forms), lambda i, a, d: function(*i),
-                 tmp_bytes=lambda item, count: 8192, header=_HEADER,
-                 cost=(("Compare" + mode, 1), ("Select", 1), ("Cast f16->u8", 1)), commutative=mode in ("EQ", "NE"))
+    scalar = "autofuse::CompareScalarToBool<AscendC::CMPMODE::%s>({dst}, %s, ({T})%s, {tmp}, {n});"
+    forms = {"tensor": "autofuse::CompareToBool<AscendC::CMPMODE::%s>({dst}, {0}, {1}, {tmp}, {n});" % mode,
+             "scalar1": scalar % (mode, "{0}", "{c1}"), "scalar0": scalar % (_MIRRORED[mode], "{1}", "{c0}")}
+    dtypes = _COMPARED + ((BOOL,) if mode in ("EQ", "NE") else ())
+    return AscOp(name, 2, "bool", for_dtypes(dtypes, forms), lambda i, a, d: function(*i),
+                 tmp_bytes=_scratch_of_compare, header="compare.h", commutative=mode in ("EQ", "NE"),
+                 cost=(("Compare" + mode, 1), ("Select", 0.5), ("Cast", 0.5)))
+
+
+def _classify(name, function):
+    return AscOp(name, 1, "bool", for_dtypes(NATIVE_FLOATS, helper(name, 1)), lambda i, a, d: function(i[0]),
+                 tmp_bytes=scratch(64, 32), header="classify.h",
+                 cost=(("And", 2), ("Adds", 1), ("Maxs", 1), ("Mins", 1), ("Muls", 1), ("Cast", 1.5)))
+
+
+def _logical(name, arity, function, tmp_bytes=0):
+    return AscOp(name, arity, "bool", {BOOL: helper(name, arity)}, lambda i, a, d: function(*i),
+                 tmp_bytes=lambda item, count: tmp_bytes, header="bitwise.h", in_place=True, cost=(("And", 0.5),),
+                 commutative=arity == 2)
 
 
 def _where(inputs, _attrs, _dtype):
     condition, a, b = inputs
     return np.where(condition, a, b)
 
+
+def _where_text(a, b):
+    return "autofuse::WhereSelect({dst}, {0}, %s, %s, {tmp}, {n});" % (a, b)
+
+
+def _scratch_of_where(item_bytes, count):
+    """WhereTmpBytes with both values constants."""
+    return scratch({1: 65, 2: 17, 4: 17, 8: 50}[item_bytes] + (16 * item_bytes if item_bytes < 8 else 0))(
+        item_bytes, count)
+
+
+_WHERE = {"tensor": _where_text("{1}", "{2}")}
+_WHERE_SCALARS = dict(_WHERE, scalar1=_where_text("({T}){c1}", "{2}"), scalar2=_where_text("{1}", "({T}){c2}"),
+                      scalar12=_where_text("({T}){c1}", "({T}){c2}"))
 
 ROWS = (
     _compare("Eq", "EQ", np.equal),
@@ -31,20 +65,13 @@ ROWS = (
     _compare("Ge", "GE", np.greater_equal),
     _compare("Lt", "LT", np.less),
     _compare("Le", "LE", np.less_equal),
-    AscOp("LogicalAnd", 2, "bool", for_dtypes((BOOL,), {"tensor": "autofuse::LogicalAnd({dst}, {0}, {1}, {tmp}, {n});"}),
-          lambda i, a, d: np.logical_and(*i), tmp_bytes=lambda item, count: 8192, header="logical.h",
-          cost=(("Mul", 0.5),), commutative=True),
-    AscOp("LogicalOr", 2, "bool", for_dtypes((BOOL,), {"tensor": "autofuse::LogicalOr({dst}, {0}, {1}, {tmp}, {n});"}),
-          lambda i, a, d: np.logical_or(*i), tmp_bytes=lambda item, count: 8192, header="logical.h",
-          cost=(("Max", 0.5),), commutative=True),
-    AscOp("LogicalNot", 1, "bool", for_dtypes((BOOL,), {"tensor": "autofuse::LogicalNot({dst}, {0}, {tmp}, {n});"}),
-          lambda i, a, d: np.logical_not(i[0]), tmp_bytes=lambda item, count: 8192, header="logical.h",
-          cost=(("Sub", 0.5),)),
-    AscOp("Where", 3, "same", for_dtypes((FLOAT32, FLOAT16, INT32, INT16, BOOL),
-                                         {"tensor": "autofuse::Where({dst}, {0}, {1}, {2}, {tmp}, {n});"}),
-          _where, tmp_bytes=lambda item, count: 8192, header="where.h",
-          cost=(("Cast u8->f16", 1), ("CompareScalarEQ", 0.5), ("Select", 1))),
-    AscOp("IsNan", 1, "bool", {}, lambda i, a, d: np.isnan(i[0])),
-    AscOp("IsInf", 1, "bool", {}, lambda i, a, d: np.isinf(i[0])),
-    AscOp("IsFinite", 1, "bool", {}, lambda i, a, d: np.isfinite(i[0])),
+    _classify("IsNan", np.isnan),
+    _classify("IsInf", np.isinf),
+    _classify("IsFinite", np.isfinite),
+    _logical("LogicalAnd", 2, np.logical_and),
+    _logical("LogicalOr", 2, np.logical_or),
+    _logical("LogicalNot", 1, np.logical_not, 32),
+    AscOp("Where", 3, "same", {**for_dtypes(MOVABLE, _WHERE_SCALARS), INT64: _WHERE}, _where,
+          tmp_bytes=_scratch_of_where, header="where.h", cost=(("Cast", 0.5), ("CompareScalarNE", 0.5), ("Select", 1)),
+          note="moves bits, NaN payloads included"),
 )

@@ -34,6 +34,11 @@ def literal(h: OpHandler, value: float, like):
     return h.constant(rounded, dtype)
 
 
+def scalar_constant(h: OpHandler, v):
+    """The value of a constant of rank 0, else None: only such an operand adds nothing to the result's shape."""
+    return h.known_value(v) if h.rank_of(v) == 0 else None
+
+
 def zero_where_zero(h: OpHandler, tested, value):
     """tested == 0 ? 0 : value: the way TF's *NoNan and X* ops are guarded."""
     return h.call("Where", h.call("Eq", tested, literal(h, 0, tested)), literal(h, 0, value), value)

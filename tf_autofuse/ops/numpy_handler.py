@@ -92,7 +92,7 @@ class NumpyHandler(OpHandler):
 
 def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType], out_dtype: DType,
                 attrs: Optional[Mapping[str, Any]] = None, known: Tuple[int, ...] = ()) -> np.ndarray:
-    """TF op `name` on arrays by its row's lowering. known: the inputs that are uniform compile-time constants.
+    """TF op `name` on arrays by its row's lowering. known: the inputs that are compile-time constants of one element.
 
     Raises Refusal where the lowering refuses, KeyError for an op without a row.
     """

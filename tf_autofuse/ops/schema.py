@@ -60,12 +60,14 @@ class AscOp:
     result: 'same' (dtype of the last input), 'bool', or 'attr' (the call's dtype, e.g. Cast).
     ascend: input dtypes -> Ascend C call forms. Key: `form_key`, i.e. the DType of the last input (all inputs
         but the condition of Where have the same dtype), for Cast the pair (source, target).
-        The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar1' (input 1 is a
-        Scalar); 'scalar0' (input 0 is a Scalar). Where a needed form is missing, codegen fills a UB tensor with the
-        constant and uses 'tensor'. Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1} scalar literals,
-        {tmp} LocalTensor<uint8_t>, {n} element count, {attr_name} attribute literals, {T} the input's device type.
+        The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar' and the numbers of
+        the inputs that are Scalars: 'scalar1', 'scalar0', 'scalar12'. Where a needed form is missing, a UB tensor is
+        filled with the constant and another form is used. Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1}
+        {c2} scalar literals, {tmp} LocalTensor<uint8_t>, {n} element count, {attr_name} attribute literals, {T} the
+        device type of the last input.
         A (dtype) that is not a key is refused on the ascend target.
-    tmp_bytes: scratch need in bytes: (input item size, element count as a Size) -> Size; a multiple of 32, or 0.
+    tmp_bytes: scratch need in bytes: (last input's item size, element count as a Size) -> Size; a multiple of 32, or
+        0; what the neediest form of an item size takes. A text without {tmp} takes none: ask `scratch_bytes`.
     in_place: whether dst may be the same tensor as an input of equal item size (exactly equal, never partly).
     header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
     evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never reach it.
@@ -89,6 +91,18 @@ class AscOp:
     def form_key(self, in_dtypes: Sequence[DType], out_dtype: DType):
         """The key into `ascend` for a call with these dtypes: Cast (source, target), otherwise the last input's."""
         return (in_dtypes[0], out_dtype) if self.type == "Cast" else in_dtypes[-1]
+
+    def scratch_bytes(self, in_dtypes: Sequence[DType], out_dtype: DType, count):
+        """Scratch that a call with these dtypes takes on the ascend target, in bytes, as a Size (0: none)."""
+        forms = self.ascend.get(self.form_key(in_dtypes, out_dtype), {})
+        if not any("{tmp}" in text for text in forms.values()):
+            return 0
+        return self.tmp_bytes(in_dtypes[-1].bytes, count)
+
+    def uses_helper(self, in_dtypes: Sequence[DType], out_dtype: DType) -> bool:
+        """Whether a call with these dtypes needs `header`."""
+        forms = self.ascend.get(self.form_key(in_dtypes, out_dtype), {})
+        return any("autofuse::" in text for text in forms.values())
 
     def ascend_refusal(self, dtype: DType) -> str:
         """Why there is no Ascend C form for this dtype, as the end of a sentence."""

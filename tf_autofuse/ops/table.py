@@ -94,7 +94,7 @@ def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
         if d in _HALVES and op.kind == "elementwise" and not (name == "Cast" and out_dtype in _HALVES):
             value = handler.cast(value, FLOAT32)
         if constant_operand and i == len(in_dtypes) - 1:
-            value = value._replace(known=3)
+            value = value._replace(known=3, rank=0)
         values.append(value)
     result = op.lower(handler, Node(name, in_dtypes, (out_dtype or dtype,)), *values)
     if op.kind == "elementwise" and result.dtype is FLOAT32 and (out_dtype or dtype) in _HALVES:

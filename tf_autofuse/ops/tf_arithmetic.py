@@ -5,24 +5,26 @@ only where the divisor is a constant other than 0.
 """
 from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT16, UINT8
 from tf_autofuse.ops.composing import (FLOATS, INTEGERS, REALS, SIGNED, SINGLE_DOUBLE, WIDE_INTEGERS, call, literal,
-                                       require_same_shape, zero_where_zero)
+                                       require_same_shape, scalar_constant, zero_where_zero)
 from tf_autofuse.ops.schema import Refusal, TfOp
 
 
-def _require_safe_divisor(h, divisor):
-    known = h.known_value(divisor)
+def _safe_divisor(h, divisor) -> int:
+    known = scalar_constant(h, divisor)
     if known is None:
-        raise Refusal("Integer division raises an error where the divisor is 0, and this divisor is not a constant.")
+        raise Refusal("Integer division raises an error where the divisor is 0, and this divisor is not a scalar constant.")
     if known == 0:
         raise Refusal("Integer division by the constant 0 raises an error in TensorFlow.")
+    if known == -(1 << 8 * h.dtype_of(divisor).bytes - 1):
+        raise Refusal("The smallest integer as a divisor has no absolute value.")
+    return int(known)
 
 
 def _division(float_lowering, integer_type):
     def lower(h, node, a, b):
         if h.dtype_of(a).is_floating:
             return float_lowering(h, a, b)
-        _require_safe_divisor(h, b)
-        return h.call(integer_type, a, b)
+        return h.call(integer_type, a, divisor=_safe_divisor(h, b))
     return lower
 
 
@@ -112,18 +114,18 @@ ROWS = (
          "IEEE subtraction; integers wrap around."),
     TfOp(("Mul",), "elementwise", FLOATS + INTEGERS, call("Mul"), "bits",
          "IEEE multiplication; integers wrap around."),
-    TfOp(("Div",), "elementwise", FLOATS + (INT16, INT32, INT64, UINT8, UINT16), _division(_true_div, "TruncateDiv"),
+    TfOp(("Div",), "elementwise", FLOATS + (INT16, INT32, INT64, UINT8, UINT16), _division(_true_div, "TruncateDivBy"),
          "bits", "Floats: IEEE division. Integers: rounded towards zero."),
     TfOp(("RealDiv",), "elementwise", FLOATS, call("Div"), "bits",
          "IEEE division: x/0 is infinite, 0/0 is NaN."),
-    TfOp(("TruncateDiv",), "elementwise", (INT16, INT32, INT64, UINT8, UINT16), _division(_true_div, "TruncateDiv"),
+    TfOp(("TruncateDiv",), "elementwise", (INT16, INT32, INT64, UINT8, UINT16), _division(_true_div, "TruncateDivBy"),
          "bits", "Integer division rounded towards zero."),
-    TfOp(("FloorDiv",), "elementwise", REALS + INTEGERS, _division(_floor_div, "FloorDiv"), "bits",
+    TfOp(("FloorDiv",), "elementwise", REALS + INTEGERS, _division(_floor_div, "FloorDivBy"), "bits",
          "Floats: floor(x / y) with the rounded quotient, so -0.0 and infinities come from IEEE division. Integers: "
          "rounded down."),
-    TfOp(("FloorMod",), "elementwise", SINGLE_DOUBLE + WIDE_INTEGERS, _division(_floor_mod, "FloorMod"), "bits",
+    TfOp(("FloorMod",), "elementwise", SINGLE_DOUBLE + WIDE_INTEGERS, _division(_floor_mod, "FloorModBy"), "bits",
          "fmod(x, y), plus y where it is not 0 and has the other sign than y; NaN for y = 0 or infinite x."),
-    TfOp(("Mod", "TruncateMod"), "elementwise", SINGLE_DOUBLE + WIDE_INTEGERS, _division(_fmod, "TruncateMod"), "bits",
+    TfOp(("Mod", "TruncateMod"), "elementwise", SINGLE_DOUBLE + WIDE_INTEGERS, _division(_fmod, "TruncateModBy"), "bits",
          "fmod(x, y), exact, with the sign of x; NaN for y = 0 or infinite x; x for infinite y."),
     TfOp(("DivNoNan",), "elementwise", REALS,
          lambda h, node, a, b: zero_where_zero(h, b, h.call("Div", a, b)), "bits",

@@ -4,7 +4,7 @@ TF computes float32 with polynomials in the vectorized part of its loops and wit
 depends on an element's position; fused kernels give one value everywhere, within the bound of docs/numerics.md.
 """
 from tf_autofuse.ir.dtypes import BFLOAT16
-from tf_autofuse.ops.composing import REALS, SINGLE_DOUBLE, WIDE_INTEGERS, call, literal, zero_where_zero
+from tf_autofuse.ops.composing import REALS, SINGLE_DOUBLE, WIDE_INTEGERS, call, literal, scalar_constant, zero_where_zero
 from tf_autofuse.ops.schema import Refusal, TfOp
 
 _LONGEST_POWER = 64  # keeps a power by repeated squaring below about a dozen multiplications
@@ -17,7 +17,7 @@ def _rsqrt(h, node, x):
 def _integer_power(h, x, exponent):
     """x ** exponent by repeated squaring, wrapping around as TF's integer kernel does."""
     if exponent is None:
-        raise Refusal("Integer Pow raises an error for negative exponents, and this exponent is not a constant.")
+        raise Refusal("Integer Pow raises an error for negative exponents, and this exponent is not a scalar constant.")
     if exponent < 0:
         raise Refusal("Integer Pow with a negative exponent raises an error in TensorFlow.")
     if exponent > _LONGEST_POWER:
@@ -35,7 +35,7 @@ def _integer_power(h, x, exponent):
 
 
 def _pow(h, node, x, y):
-    exponent = h.known_value(y)
+    exponent = scalar_constant(h, y)
     if h.dtype_of(x).is_integer:
         return _integer_power(h, x, exponent)
     if exponent == 2:

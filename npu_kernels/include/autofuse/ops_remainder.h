@@ -65,6 +65,7 @@ struct RemainderBody {
     const Words head = Block(s, kHead12), sign = Block(s, kSign);
     v.Abs(ax, x);
     v.Abs(ay, y);
+    v.DefineRest(q);
     v.Div(q, ax, ay);
     v.Compare(bits, q, kLargestVectorQuotient, CMPMODE::LE);
     v.Rint(q, q);

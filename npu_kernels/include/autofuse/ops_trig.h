@@ -120,6 +120,7 @@ __aicore__ inline void Reduce(const Lanes& v, const Reduced& r, const Floats& x,
   v.Sub(r.head, r.head, t);
   v.Add(r.tail, r.head, u);
   v.Adds(r.head, t, 0.0f);
+  v.DefineRest(t);
   v.Abs(t, x);
   v.Compare(bits, t, kLargestVectorArgument, CMPMODE::GT);
   ReduceLargeArguments(r, x, bits, v.n);
@@ -287,7 +288,8 @@ struct AcosBody {
     v.Muls(base, base, 2.0f);
     v.Add(rest, rest, base);
     v.SubFrom(rest, kPi, rest);
-    v.Compare(bits, far, 0.0f, CMPMODE::LT);
+    v.Muls(z, x, 1.0f);
+    v.Compare(bits, z, 0.0f, CMPMODE::LT);
     v.Choose(a, bits, rest, a);
     v.Choose(dst, small, near, a);
   }

@@ -112,6 +112,13 @@ struct Lanes {
     Div(d, t, a);
   }
 
+  // Gives a value to the lanes after n that Compare reads: where the scalar unit reads the bits, all must be known.
+  __aicore__ inline void DefineRest(const Floats& d) const {
+    if (n % 64 == 0) return;
+    AscendC::Duplicate(d, 0.0f, static_cast<int32_t>(RoundUp(n, 64)));
+    Sync();
+  }
+
   // bits of `a mode s`. `a` must be scratch: whole repeats are read.
   __aicore__ inline void Compare(const Bits& bits, const Floats& a, float s, CMPMODE mode) const {
     AscendC::CompareScalar(bits, a, s, mode, RoundUp(n, 64));
