@@ -75,7 +75,7 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
     std::snprintf(error, capacity, "gm_bytes is %llu", static_cast<unsigned long long>(bytes[0]));
     return 2;
   }
-  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || (KIND == WORKSPACE && reinterpret_cast<uintptr_t>(workspace) % 64)) {
+  if ((out == nullptr && t->count > 0) || reinterpret_cast<uintptr_t>(out) % 64 != 0 || (KIND == WORKSPACE && reinterpret_cast<uintptr_t>(workspace) % 64)) {
     std::snprintf(error, capacity, "an output is not aligned");
     return 3;
   }

@@ -1,6 +1,7 @@
 #include "activation.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -28,12 +29,16 @@ bool RealNpuOptimizerLoaded() {
   return std::find(known.begin(), known.end(), kNpuEntry) != known.end();
 }
 
+// A function is marked by attributes of its first node, as its body is instantiated without its name, its attributes
+// or a library that holds it.
+constexpr char kEntryAttr[] = "_autofuse_entry";  // the session's entry, serialized
+constexpr char kFunctionAttr[] = "_autofuse_function";
+constexpr char kClaimedAttr[] = "_autofuse_claimed";
+constexpr char kArgumentsAttr[] = "_autofuse_arguments";
+constexpr char kShapesAttr[] = "_autofuse_argument_shapes";
+
 struct Remembered {
-  std::string handle;
-  bool is_function = false;
-  bool claimed = false;
-  std::string function_name;
-  FeedShapes shapes;
+  PassContext context;
   tensorflow::uint64 age = 0;
 };
 
@@ -42,11 +47,20 @@ struct Memory {
   std::mutex mu;
   std::map<const void*, Remembered> sessions;
   tensorflow::uint64 clock = 0;
+  // No function has been marked yet: bodies need not be looked at.
+  std::atomic<bool> functions_marked{false};
 };
 
 Memory& TheMemory() {
   static Memory* memory = new Memory;
   return *memory;
+}
+
+using Entry = tensorflow::RewriterConfig::CustomGraphOptimizer;
+
+void ReadEntry(const Entry& entry, PassContext* context) {
+  context->entry_name = entry.name();
+  for (const auto& parameter : entry.parameter_map()) context->parameters[parameter.first] = parameter.second;
 }
 
 bool IsPlaceholder(const std::string& op) {
@@ -66,31 +80,6 @@ FeedShapes PlaceholderShapes(const tensorflow::Graph& graph) {
   return shapes;
 }
 
-// A function's body arrives without its name: find the function with the same arguments and nodes.
-const tensorflow::FunctionDef* FindFunction(const tensorflow::Graph& graph,
-                                            const tensorflow::FunctionLibraryDefinition& library) {
-  std::set<std::string> nodes;
-  int arguments = 0;
-  for (const Node* node : graph.op_nodes()) {
-    if (node->IsArg()) {
-      ++arguments;
-    } else if (!node->IsRetval()) {
-      nodes.insert(node->name());
-    }
-  }
-  for (const auto& name : library.ListFunctionNames()) {
-    const tensorflow::FunctionDef* function = library.Find(name);
-    if (function == nullptr || function->signature().input_arg_size() != arguments ||
-        function->node_def_size() != static_cast<int>(nodes.size())) {
-      continue;
-    }
-    const bool same = std::all_of(function->node_def().begin(), function->node_def().end(),
-                                  [&nodes](const tensorflow::NodeDef& def) { return nodes.count(def.name()) > 0; });
-    if (same) return function;
-  }
-  return nullptr;
-}
-
 bool IsClaimed(const tensorflow::FunctionDef& function) {
   for (const char* attr : {"_XlaCompile", "_XlaMustCompile"}) {
     const auto found = function.attr().find(attr);
@@ -108,59 +97,91 @@ bool FindEntry(const tensorflow::ConfigProto& config, PassContext* context) {
     for (const auto& entry : entries) {
       if (entry.name() != wanted) continue;
       if (entry.name() == kNpuEntry && RealNpuOptimizerLoaded()) continue;
-      context->entry_name = entry.name();
-      for (const auto& parameter : entry.parameter_map()) context->parameters[parameter.first] = parameter.second;
+      ReadEntry(entry, context);
       return true;
     }
   }
   return false;
 }
 
-void RememberSession(const tensorflow::GraphOptimizationPassOptions& options) {
-  Remembered seen;
-  seen.handle = options.session_handle;
-  seen.is_function = options.session_handle.empty();
-  seen.shapes = PlaceholderShapes(**options.graph);
-  if (seen.is_function && options.flib_def != nullptr) {
-    const tensorflow::FunctionDef* function = FindFunction(**options.graph, *options.flib_def);
-    if (function != nullptr) {
-      seen.function_name = function->signature().name();
-      seen.claimed = IsClaimed(*function);
+namespace {
+
+// False: the body of a function that no session of ours calls. Takes the marks off.
+bool DescribeFunction(tensorflow::Graph* graph, PassContext* seen) {
+  for (Node* node : graph->op_nodes()) {
+    tensorflow::string text, function;
+    if (!tensorflow::GetNodeAttr(node->attrs(), kEntryAttr, &text).ok()) continue;
+    Entry entry;
+    std::vector<tensorflow::string> arguments;
+    std::vector<tensorflow::PartialTensorShape> shapes;
+    const bool read = entry.ParseFromString(text) &&
+                      tensorflow::GetNodeAttr(node->attrs(), kFunctionAttr, &function).ok() &&
+                      tensorflow::GetNodeAttr(node->attrs(), kClaimedAttr, &seen->claimed).ok() &&
+                      tensorflow::GetNodeAttr(node->attrs(), kArgumentsAttr, &arguments).ok() &&
+                      tensorflow::GetNodeAttr(node->attrs(), kShapesAttr, &shapes).ok();
+    for (const char* attr : {kEntryAttr, kFunctionAttr, kClaimedAttr, kArgumentsAttr, kShapesAttr}) {
+      node->ClearAttr(attr);
     }
+    if (!read) return false;
+    ReadEntry(entry, seen);
+    seen->is_function = true;
+    seen->function_name = function;
+    for (size_t i = 0; i < shapes.size() && i < arguments.size(); ++i) seen->feed_shapes[arguments[i]] = shapes[i];
+    return true;
   }
+  return false;
+}
+
+}  // namespace
+
+void RememberGraph(const tensorflow::GraphOptimizationPassOptions& options) {
   Memory& memory = TheMemory();
-  std::lock_guard<std::mutex> lock(memory.mu);
-  seen.age = ++memory.clock;
-  Remembered& slot = memory.sessions[options.session_options];
-  // An extended graph adds to what the session has; another session may have got a dead one's address.
-  if (!seen.handle.empty() && slot.handle == seen.handle) {
-    for (const auto& old : slot.shapes) seen.shapes.insert(old);
+  PassContext seen;
+  const bool session = FindEntry(options.session_options->config, &seen);
+  if (session) {
+    seen.session_handle = options.session_handle;
+    seen.feed_shapes = PlaceholderShapes(**options.graph);
+  } else if (!memory.functions_marked || !options.session_handle.empty()) {
+    return;
   }
-  slot = std::move(seen);
+  const bool asked = session || DescribeFunction(options.graph->get(), &seen);
+  std::lock_guard<std::mutex> lock(memory.mu);
+  // The address may have belonged to another session, or to the options of another function on this stack.
+  if (!asked) {
+    memory.sessions.erase(options.session_options);
+    return;
+  }
+  Remembered& slot = memory.sessions[options.session_options];
+  slot.age = ++memory.clock;
+  // An extended graph adds to what its session has.
+  if (!seen.session_handle.empty() && slot.context.session_handle == seen.session_handle) {
+    for (const auto& old : slot.context.feed_shapes) seen.feed_shapes.insert(old);
+  }
+  slot.context = std::move(seen);
   if (memory.sessions.size() > kMaxSessions) {
-    const auto oldest = std::min_element(
-        memory.sessions.begin(), memory.sessions.end(),
-        [](const std::pair<const void* const, Remembered>& a, const std::pair<const void* const, Remembered>& b) {
-          return a.second.age < b.second.age;
-        });
-    memory.sessions.erase(oldest);
+    using Item = std::pair<const void* const, Remembered>;
+    memory.sessions.erase(std::min_element(memory.sessions.begin(), memory.sessions.end(),
+                                           [](const Item& a, const Item& b) { return a.second.age < b.second.age; }));
   }
 }
 
-void DescribeGraph(const tensorflow::GraphOptimizationPassOptions& options, PassContext* context) {
-  context->session = reinterpret_cast<size_t>(options.session_options);
+bool DescribeGraph(const tensorflow::GraphOptimizationPassOptions& options, PassContext* context) {
+  Memory& memory = TheMemory();
+  const bool session = FindEntry(options.session_options->config, context);
+  if (!session && !memory.functions_marked) return false;
   {
-    Memory& memory = TheMemory();
     std::lock_guard<std::mutex> lock(memory.mu);
     const auto found = memory.sessions.find(options.session_options);
-    if (found != memory.sessions.end()) {
-      context->session_handle = found->second.handle;
-      context->is_function = found->second.is_function;
-      context->function_name = found->second.function_name;
-      context->claimed = found->second.claimed;
-      context->feed_shapes = found->second.shapes;
+    if (session && found != memory.sessions.end() && !found->second.context.is_function) {
+      context->session_handle = found->second.context.session_handle;
+      context->feed_shapes = found->second.context.feed_shapes;
+    } else if (!session) {
+      if (found == memory.sessions.end() || !found->second.context.is_function) return false;
+      *context = std::move(found->second.context);
+      memory.sessions.erase(found);
     }
   }
+  context->session = reinterpret_cast<size_t>(options.session_options);
   std::map<int, std::string> arguments, results;
   for (const Node* node : (*options.graph)->op_nodes()) {
     int index = 0;
@@ -180,26 +201,97 @@ void DescribeGraph(const tensorflow::GraphOptimizationPassOptions& options, Pass
   }
   for (const auto& argument : arguments) context->feeds.push_back(argument.second);
   for (const auto& result : results) context->fetches.push_back(result.second);
+  return true;
 }
 
-void PassEntryToCalls(const PassContext& context, tensorflow::Graph* graph) {
-  for (Node* node : graph->op_nodes()) {
+CallShapes ShapesOfCalls(const GraphAnalysis& analysis, const SymbolicShapes& shapes) {
+  CallShapes result;
+  for (const Node* node : analysis.order()) {
     if (!node->IsPartitionedCall()) continue;
-    tensorflow::string text;
-    tensorflow::ConfigProto config;
-    if (!tensorflow::GetNodeAttr(node->attrs(), "config_proto", &text).ok() || !config.ParseFromString(text)) continue;
-    PassContext there;
-    if (FindEntry(config, &there)) continue;
-    auto* entry = config.mutable_graph_options()->mutable_rewrite_options()->add_custom_optimizers();
-    entry->set_name(kOwnEntry);
-    for (const auto& parameter : context.parameters) (*entry->mutable_parameter_map())[parameter.first] = parameter.second;
-    tensorflow::string changed;
-    // An unset config_proto means "the default"; an entry does not change any other field of it.
-    if (config.SerializeToString(&changed)) {
-      node->ClearAttr("config_proto");
-      node->AddAttr("config_proto", changed);
+    std::vector<tensorflow::PartialTensorShape>& inputs = result[node->name()];
+    inputs.resize(node->num_inputs());
+    for (const tensorflow::Edge* edge : node->in_edges()) {
+      const int source = analysis.index_of(edge->src());
+      if (edge->IsControlEdge() || source < 0) continue;
+      const OutputShape& shape = shapes.outputs(source)[edge->src_output()];
+      if (!shape.rank_known) continue;
+      std::vector<tensorflow::int64> dims;
+      for (tensorflow::int64 dim : shape.dims) dims.push_back(std::max<tensorflow::int64>(dim, -1));
+      tensorflow::PartialTensorShape known;
+      if (tensorflow::PartialTensorShape::MakePartialShape(dims.data(), dims.size(), &known).ok()) {
+        inputs[edge->dst_input()] = known;
+      }
     }
   }
+  return result;
+}
+
+namespace {
+
+// Calls `use` with the name of every function that a node refers to.
+template <typename Attrs, typename Use>
+void ForEachFunction(const std::string& op, const Attrs& attrs, Use use) {
+  use(op);  // a call may name the function as its op
+  for (const auto& attr : attrs) {
+    if (attr.second.has_func()) use(attr.second.func().name());
+    for (const auto& function : attr.second.list().func()) use(function.name());
+  }
+}
+
+bool IsCall(const std::string& op) { return op == "PartitionedCall" || op == "StatefulPartitionedCall"; }
+
+}  // namespace
+
+tensorflow::Status PassEntryToFunctions(const PassContext& context, const CallShapes& shapes,
+                                        const tensorflow::Graph& graph,
+                                        tensorflow::FunctionLibraryDefinition* library) {
+  std::vector<std::string> reached;
+  std::map<std::string, const Node*> caller;
+  for (const Node* node : graph.op_nodes()) {
+    if (!IsCall(node->type_string())) continue;
+    const auto found = node->def().attr().find("f");
+    if (found == node->def().attr().end()) continue;
+    reached.push_back(found->second.func().name());
+    caller[reached.back()] = node;
+  }
+  if (reached.empty()) return tensorflow::Status::OK();
+
+  std::map<std::string, int> references;
+  const auto count = [&references](const std::string& name) { ++references[name]; };
+  for (const Node* node : graph.op_nodes()) ForEachFunction(node->type_string(), node->def().attr(), count);
+  for (const auto& name : library->ListFunctionNames()) {
+    for (const auto& def : library->Find(name)->node_def()) ForEachFunction(def.op(), def.attr(), count);
+  }
+  Entry entry;
+  entry.set_name(context.entry_name);
+  for (const auto& parameter : context.parameters) (*entry.mutable_parameter_map())[parameter.first] = parameter.second;
+  std::set<std::string> done;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const std::string name = reached[i];
+    const tensorflow::FunctionDef* function = library->Find(name);
+    if (function == nullptr || !done.insert(name).second) continue;
+    tensorflow::FunctionDef marked = *function;
+    for (const auto& def : marked.node_def()) {
+      if (IsCall(def.op()) && def.attr().count("f")) reached.push_back(def.attr().at("f").func().name());
+    }
+    if (marked.node_def_size() == 0) continue;  // hands its arguments on
+    std::vector<tensorflow::string> arguments;
+    for (const auto& argument : marked.signature().input_arg()) arguments.push_back(argument.name());
+    std::vector<tensorflow::PartialTensorShape> argument_shapes;
+    if (references[name] == 1 && caller.count(name)) {
+      const auto known = shapes.find(caller[name]->name());
+      if (known != shapes.end()) argument_shapes = known->second;
+    }
+    auto& attrs = *marked.mutable_node_def(0)->mutable_attr();
+    if (!entry.SerializeToString(attrs[kEntryAttr].mutable_s())) continue;
+    tensorflow::SetAttrValue(name, &attrs[kFunctionAttr]);
+    tensorflow::SetAttrValue(IsClaimed(marked), &attrs[kClaimedAttr]);
+    tensorflow::SetAttrValue(arguments, &attrs[kArgumentsAttr]);
+    tensorflow::SetAttrValue(argument_shapes, &attrs[kShapesAttr]);
+    TF_RETURN_IF_ERROR(library->ReplaceFunction(name, marked));
+    TheMemory().functions_marked = true;
+  }
+  return tensorflow::Status::OK();
 }
 
 }  // namespace autofuse

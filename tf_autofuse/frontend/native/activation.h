@@ -28,18 +28,26 @@ struct PassContext {
   FeedShapes feed_shapes;
 };
 
-// Fills entry_name and parameters. False: the session did not ask.
+// Whether a session's own config has the entry; fills entry_name and parameters.
 bool FindEntry(const tensorflow::ConfigProto& config, PassContext* context);
 
-// Called before placement, where the placeholders are still to be seen with their shapes.
-void RememberSession(const tensorflow::GraphOptimizationPassOptions& options);
+// Called before placement, where the placeholders are still to be seen with their shapes, and where a function's body
+// still has the nodes by which the function can be told.
+void RememberGraph(const tensorflow::GraphOptimizationPassOptions& options);
 
-// Called after placement: what RememberSession saw for the same SessionOptions, plus feeds and fetches.
-void DescribeGraph(const tensorflow::GraphOptimizationPassOptions& options, PassContext* context);
+// Called after placement: the entry (of the session, or of the function's session), what RememberGraph saw for the
+// same SessionOptions, feeds and fetches. False: nobody asked.
+bool DescribeGraph(const tensorflow::GraphOptimizationPassOptions& options, PassContext* context);
 
-// Gives the config of the calls to functions that remain in the graph (PartitionedCall) the session's entry, as their
-// bodies are optimized under the config in the attribute `config_proto` of the call.
-void PassEntryToCalls(const PassContext& context, tensorflow::Graph* graph);
+// Names of call nodes -> the shapes of their inputs, as far as known.
+using CallShapes = std::map<std::string, std::vector<tensorflow::PartialTensorShape>>;
+CallShapes ShapesOfCalls(const GraphAnalysis& analysis, const SymbolicShapes& shapes);
+
+// Marks the functions that the graph still calls (PartitionedCall) with the session's entry: TensorFlow instantiates
+// their bodies with an empty config. A function with a single caller also learns its arguments' shapes.
+tensorflow::Status PassEntryToFunctions(const PassContext& context, const CallShapes& shapes,
+                                        const tensorflow::Graph& graph,
+                                        tensorflow::FunctionLibraryDefinition* library);
 
 }  // namespace autofuse
 

@@ -191,6 +191,7 @@ class AscBackendOp : public tensorflow::OpKernel {
     for (int i = 0; i < ctx->num_inputs(); ++i) gm.push_back(Address(ctx->input(i)));
     bool forwarded = false;
     for (size_t i = 0; i < outputs.size(); ++i) {
+      bool placed = false;
       if (plan.proven.load(std::memory_order_relaxed)) {
         for (const auto& pair : meta.forward) {
           if (pair.second != static_cast<int>(i)) continue;
@@ -199,11 +200,11 @@ class AscBackendOp : public tensorflow::OpKernel {
               tensorflow::DEVICE_MEMORY, tensorflow::AllocatorAttributes());
           if (taken == nullptr) continue;
           outputs[i] = std::move(*taken);
-          forwarded = true;
+          forwarded = placed = true;
           break;
         }
       }
-      if (!outputs[i].IsInitialized()) {
+      if (!placed) {
         OP_REQUIRES_OK(ctx, ctx->allocate_temp(meta.output_dtypes[i], plan.out_shapes[i], &outputs[i]));
       }
       gm.push_back(Address(outputs[i]));

@@ -75,7 +75,7 @@ py::object AttrToPython(const AttrValue& value) {
 bool KeepsAttr(const std::string& name) {
   if (name[0] != '_') return true;
   return name == "_disable_autofuse_scope" || name == "_XlaCompile" || name == "_XlaMustCompile" ||
-         name == "_kernel" || name.compare(0, 9, "_autofuse") == 0;
+         name == "_kernel";
 }
 
 // Numpy's name of a type, null where it has none. bfloat16 comes as its bits.

@@ -1,7 +1,10 @@
 #include "kernel_registry.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
+#include <cstring>
+#include <fstream>
 #include <set>
 
 #include "kernel_meta.h"
@@ -24,6 +27,31 @@ Status Symbol(void* library, const std::string& path, const char* name, Function
   *function = reinterpret_cast<Function>(dlsym(library, name));
   if (*function != nullptr) return Status::OK();
   return NotFound("the kernel library ", path, " has no ", name, "; delete it so that it is built again");
+}
+
+// Loading a file that ends before its segments do is no error of dlopen but a bus error, so look first.
+Status CheckComplete(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return NotFound("the kernel library can't be loaded: no file ", path);
+  const tensorflow::uint64 size = file.tellg();
+  const auto broken = [&path](const char* how) {
+    return FailedPrecondition("the kernel library ", path, " ", how, "; delete it so that it is built again");
+  };
+  Elf64_Ehdr header;
+  file.seekg(0);
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof(header)) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return broken("is no shared library");
+  }
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    file.seekg(header.e_phoff + i * sizeof(segment));
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof(segment)) || segment.p_offset > size ||
+        segment.p_filesz > size - segment.p_offset) {
+      return broken("is truncated");
+    }
+  }
+  return Status::OK();
 }
 
 Status CheckMeta(const KernelMeta& meta) {
@@ -52,6 +80,7 @@ Status CheckMeta(const KernelMeta& meta) {
 
 Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
   TF_RETURN_IF_ERROR(CheckMeta(meta));
+  TF_RETURN_IF_ERROR(CheckComplete(meta.library));
   void* library = dlopen(meta.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();

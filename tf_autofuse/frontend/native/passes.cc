@@ -79,7 +79,7 @@ Status Dump(const char* stage, const Graph& graph, const tensorflow::FunctionLib
 }
 
 // The whole way. `*options.graph` is replaced at the very end or not at all.
-Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& context) {
+Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& context, CallShapes* calls) {
   TF_RETURN_IF_ERROR(Dump("before", **options.graph, options.flib_def, context));
 
   std::unique_ptr<Graph> graph(new Graph((*options.graph)->flib_def()));
@@ -95,6 +95,7 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
   std::vector<Edit> edits;
   TF_RETURN_IF_ERROR(CallGraphPass(analysis, shapes, context, &edits));
 
+  *calls = ShapesOfCalls(analysis, shapes);
   std::vector<Rejection> rejections;
   size_t applied = 0;
   EditApplier applier(graph.get(), analysis, options.flib_def,
@@ -122,10 +123,8 @@ class RememberPass : public tensorflow::GraphOptimizationPass {
     if (options.session_options == nullptr || options.graph == nullptr || *options.graph == nullptr) {
       return Status::OK();
     }
-    PassContext context;
-    if (!FindEntry(options.session_options->config, &context)) return Status::OK();
     return Outcome("remembering shapes", Guarded([&] {
-                     RememberSession(options);
+                     RememberGraph(options);
                      return Status::OK();
                    }));
   }
@@ -138,19 +137,21 @@ class FusePass : public tensorflow::GraphOptimizationPass {
         options.flib_def == nullptr) {
       return Status::OK();
     }
-    PassContext context;
-    if (!FindEntry(options.session_options->config, &context) || !HasHook(Hook::kGraphPass)) return Status::OK();
+    if (!HasHook(Hook::kGraphPass)) return Status::OK();
     return Outcome("fusion", Guarded([&]() -> Status {
-                     DescribeGraph(options, &context);
+                     PassContext context;
+                     if (!DescribeGraph(options, &context)) return Status::OK();
                      bool wants = true;
                      TF_RETURN_IF_ERROR(CallWants(context, &wants));
+                     VLOG(1) << "TF-AutoFuse: graph of " << (*options.graph)->num_op_nodes() << " nodes, function '"
+                             << context.function_name << "', wanted " << wants << ", claimed " << context.claimed;
                      if (!wants || context.claimed ||
                          context.function_name.compare(0, sizeof(kFallbackPrefix) - 1, kFallbackPrefix) == 0) {
                        return Status::OK();
                      }
-                     TF_RETURN_IF_ERROR(Fuse(options, context));
-                     PassEntryToCalls(context, options.graph->get());
-                     return Status::OK();
+                     CallShapes calls;
+                     TF_RETURN_IF_ERROR(Fuse(options, context, &calls));
+                     return PassEntryToFunctions(context, calls, **options.graph, options.flib_def);
                    }));
   }
 };

@@ -163,6 +163,8 @@ void SymbolicShapes::InferNode(int index) {
              registered->shape_inference_fn != nullptr) {
     inferred = c->Run(registered->shape_inference_fn).ok();
   }
+  // TensorFlow gives what enters a loop an unknown shape, for fear of the loop's Merge. InferMerge sees to that.
+  if (node->IsEnter() && inferred) c->set_output(0, c->input(0));
   if (!inferred) {
     for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
   }
@@ -176,8 +178,8 @@ void SymbolicShapes::SetFeed(int index) {
   Context* c = contexts_[index].get();
   ShapeHandle shape = c->UnknownShape();
   const std::string tensor = FedTensor(*node);
-  const auto feed = feeds_.find(tensor);
-  if (!tensor.empty() && feed != feeds_.end()) {
+  const auto feed = feeds_.find(tensor.empty() ? node->name() : tensor);
+  if (feed != feeds_.end()) {
     if (!c->MakeShapeFromPartialTensorShape(feed->second, &shape).ok()) shape = c->UnknownShape();
   } else {
     std::vector<tensorflow::PartialTensorShape> declared;

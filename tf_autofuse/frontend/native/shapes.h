@@ -6,7 +6,8 @@
 // of dims, each a known size or a symbol number.
 //
 // What is claimed holds within one execution of a node (one iteration of its frame). Two TensorFlow shape functions
-// would break it, as they compare unknown dims by value (-1 == -1): Merge and RefMerge. They are replaced here.
+// would break it, as they compare unknown dims by value (-1 == -1): Merge and RefMerge. They are replaced here, and
+// Enter, which knows less than it could.
 #ifndef TF_AUTOFUSE_NATIVE_SHAPES_H_
 #define TF_AUTOFUSE_NATIVE_SHAPES_H_
 
@@ -24,7 +25,7 @@
 
 namespace autofuse {
 
-// Tensor name ("data1:0") -> the shape that the fed node declares.
+// Tensor name of a feed ("data1:0"), or a function's argument name -> its declared shape.
 using FeedShapes = std::map<std::string, tensorflow::PartialTensorShape>;
 
 // The tensor name that a feed node of a session graph stands for ("data1:0" for `_arg_data1_0_3` or `_recv_data1_0`),
