@@ -60,7 +60,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR out0, GM_ADDR out1, const Au
   const uint32_t n0 = static_cast<uint32_t>(z0t_size);
   // fill_0 = Broadcast(1.0)
   AscendC::Duplicate(fill_0, 1.0f, n0);
-  AscendC::PipeBarrier<PIPE_V>();
 
   const int64_t total = FloorDiv((z0t_size + 999), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;

@@ -58,7 +58,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // broadcast_1 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_1, load_1, n0, 48);
-  AscendC::PipeBarrier<PIPE_V>();
 
   const int64_t total = FloorDiv((z0t_size + 36), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;
@@ -145,7 +144,6 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // removepad_1 = RemovePad(broadcast_1)
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::RemovePad(removepad_1, broadcast_1, tmp, n0, 41);
-  AscendC::PipeBarrier<PIPE_V>();
 
   const int64_t total = FloorDiv((z0t_size + 36), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;

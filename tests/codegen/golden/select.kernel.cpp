@@ -5,9 +5,9 @@
 // out0: float32 [33, 19]
 // out1: bool [33, 19]
 #include "kernel_operator.h"
+#include "autofuse/bitwise.h"
 #include "autofuse/broadcast.h"
 #include "autofuse/compare.h"
-#include "autofuse/logical.h"
 #include "autofuse/where.h"
 #include "tiling_data.h"
 
@@ -26,10 +26,9 @@ __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 //   vecout0   x2  256*floor_div(z0t_size + 1, 2)           where_0
 //   vecout1   x2  256*floor_div(z0t_size + 7, 8)           logicalnot_0
 //   veccalc0  x1  256*floor_div(z0t_size + 1, 2)           broadcast_0
-//   veccalc1  x1  256*floor_div(z0t_size + 7, 8)           lt_0
+//   veccalc1  x1  256*floor_div(z0t_size + 7, 8)           lt_0 logicaland_0
 //   veccalc2  x1  256*floor_div(z0t_size + 7, 8)           gt_0
-//   veccalc3  x1  256*floor_div(z0t_size + 7, 8)           logicaland_0
-//   scratch       8192
+//   scratch       Min(8192, 3104*floor_div(z0t_size + 7, 8)) | Min(8192, 2592*floor_div(z0t_size + 7, 8)) | 32
 //   once per block: load_1 broadcast_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,
@@ -49,8 +48,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   pipe.InitBuffer(veccalc1, t.veccalc1_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc2;
   pipe.InitBuffer(veccalc2, t.veccalc2_bytes);
-  AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc3;
-  pipe.InitBuffer(veccalc3, t.veccalc3_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
   pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
   AscendC::GlobalTensor<float> gm_in0;
@@ -63,7 +60,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   gm_out1.SetGlobalBuffer((__gm__ uint8_t*)out1);
   AscendC::LocalTensor<float> broadcast_0 = veccalc0.Get<float>();
   AscendC::LocalTensor<uint8_t> gt_0 = veccalc2.Get<uint8_t>();
-  AscendC::LocalTensor<uint8_t> logicaland_0 = veccalc3.Get<uint8_t>();
+  AscendC::LocalTensor<uint8_t> logicaland_0 = veccalc1.Get<uint8_t>();
   AscendC::LocalTensor<uint8_t> lt_0 = veccalc1.Get<uint8_t>();
   AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
   const int64_t z0t_size = t.z0t_size;
@@ -76,7 +73,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   // broadcast_0 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_0, load_1, n0, 32);
-  AscendC::PipeBarrier<PIPE_V>();
 
   const int64_t total = FloorDiv((z0t_size + 32), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;
@@ -94,17 +90,17 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
     // lt_0 = Lt(load_0, broadcast_0)
     load_0 = vecin1.DeQue<float>();
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::Compare<AscendC::CMPMODE::LT>(lt_0, load_0, broadcast_0, tmp, n1);
+    autofuse::CompareToBool<AscendC::CMPMODE::LT>(lt_0, load_0, broadcast_0, tmp, n1);
     // gt_0 = Gt(load_0, 0.0)
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::CompareScalar<AscendC::CMPMODE::GT>(gt_0, load_0, 0.0f, tmp, n1);
+    autofuse::CompareScalarToBool<AscendC::CMPMODE::GT>(gt_0, load_0, (float)0.0f, tmp, n1);
     // logicaland_0 = LogicalAnd(gt_0, lt_0)
     AscendC::PipeBarrier<PIPE_V>();
     autofuse::LogicalAnd(logicaland_0, gt_0, lt_0, tmp, n1);
     // where_0 = Where(logicaland_0, load_0, broadcast_0)
     AscendC::LocalTensor<float> where_0 = vecout0.AllocTensor<float>();
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::Where(where_0, logicaland_0, load_0, broadcast_0, tmp, n1);
+    autofuse::WhereSelect(where_0, logicaland_0, load_0, broadcast_0, tmp, n1);
     vecin1.FreeTensor(load_0);
     // output 0 = where_0
     vecout0.EnQue(where_0);
@@ -133,11 +129,10 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
 //   vecin1    x2  256*floor_div(19*z0t_size + 63, 64)      load_0
 //   vecout0   x2  256*floor_div(19*z0t_size + 63, 64)      where_0
 //   vecout1   x2  256*floor_div(19*z0t_size + 255, 256)    logicalnot_0
-//   veccalc0  x1  256*floor_div(3*z0t_size + 7, 8) | 256*floor_div(19*z0t_size + 255, 256) broadcast_0 lt_0
+//   veccalc0  x1  256*floor_div(3*z0t_size + 7, 8) | 256*floor_div(19*z0t_size + 255, 256) broadcast_0 lt_0 logicaland_0
 //   veccalc1  x1  256*floor_div(19*z0t_size + 63, 64)      removepad_0
 //   veccalc2  x1  256*floor_div(19*z0t_size + 255, 256)    gt_0
-//   veccalc3  x1  256*floor_div(19*z0t_size + 255, 256)    logicaland_0
-//   scratch       256 | 8192
+//   scratch       256 | Min(8192, 3104*floor_div(19*z0t_size + 255, 256)) | Min(8192, 2592*floor_div(19*z0t_size + 255, 256)) | 32
 //   once per block: load_1 broadcast_0 removepad_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,
@@ -157,8 +152,6 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   pipe.InitBuffer(veccalc1, t.veccalc1_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc2;
   pipe.InitBuffer(veccalc2, t.veccalc2_bytes);
-  AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc3;
-  pipe.InitBuffer(veccalc3, t.veccalc3_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
   pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
   AscendC::GlobalTensor<float> gm_in0;
@@ -171,7 +164,7 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   gm_out1.SetGlobalBuffer((__gm__ uint8_t*)out1);
   AscendC::LocalTensor<float> broadcast_0 = veccalc0.Get<float>();
   AscendC::LocalTensor<uint8_t> gt_0 = veccalc2.Get<uint8_t>();
-  AscendC::LocalTensor<uint8_t> logicaland_0 = veccalc3.Get<uint8_t>();
+  AscendC::LocalTensor<uint8_t> logicaland_0 = veccalc0.Get<uint8_t>();
   AscendC::LocalTensor<uint8_t> lt_0 = veccalc0.Get<uint8_t>();
   AscendC::LocalTensor<float> removepad_0 = veccalc1.Get<float>();
   AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
@@ -188,7 +181,6 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   // removepad_0 = RemovePad(broadcast_0)
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::RemovePad(removepad_0, broadcast_0, tmp, n0, 19);
-  AscendC::PipeBarrier<PIPE_V>();
 
   const int64_t total = FloorDiv((z0t_size + 32), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;
@@ -206,17 +198,17 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
     // lt_0 = Lt(load_0, removepad_0)
     load_0 = vecin1.DeQue<float>();
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::Compare<AscendC::CMPMODE::LT>(lt_0, load_0, removepad_0, tmp, n1);
+    autofuse::CompareToBool<AscendC::CMPMODE::LT>(lt_0, load_0, removepad_0, tmp, n1);
     // gt_0 = Gt(load_0, 0.0)
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::CompareScalar<AscendC::CMPMODE::GT>(gt_0, load_0, 0.0f, tmp, n1);
+    autofuse::CompareScalarToBool<AscendC::CMPMODE::GT>(gt_0, load_0, (float)0.0f, tmp, n1);
     // logicaland_0 = LogicalAnd(gt_0, lt_0)
     AscendC::PipeBarrier<PIPE_V>();
     autofuse::LogicalAnd(logicaland_0, gt_0, lt_0, tmp, n1);
     // where_0 = Where(logicaland_0, load_0, removepad_0)
     AscendC::LocalTensor<float> where_0 = vecout0.AllocTensor<float>();
     AscendC::PipeBarrier<PIPE_V>();
-    autofuse::Where(where_0, logicaland_0, load_0, removepad_0, tmp, n1);
+    autofuse::WhereSelect(where_0, logicaland_0, load_0, removepad_0, tmp, n1);
     vecin1.FreeTensor(load_0);
     // output 0 = where_0
     vecout0.EnQue(where_0);

@@ -95,19 +95,23 @@ class BodyWriter:
         self.queued_out: Set[TensorRef] = set()  # VECOUT tensors that have been handed to MTE3
         self.written: Set[str] = set()  # what vector instructions wrote since the last barrier,
         self.read: Set[str] = set()  # and what they read
+        self.first_waits: Optional[bool] = None  # whether a barrier stands before the loop's first vector instruction
 
     def write(self) -> KernelBody:
         for node in self.hoisted_nodes:
             self._node(node)
         for ref in sorted(self.waiting):
             self._dequeue(ref)
-        if self.written or self.read:
-            self._barrier()
+        unfinished = bool(self.written or self.read)
         hoisted, self.lines = self.lines, []
         # The loop's end meets its beginning: what the last tile's instructions still do counts as done just now.
-        self.read |= self._buffers_of(self.body_nodes)
+        self.written.clear()
+        self.read = self._buffers_of(self.body_nodes)
+        self.first_waits = None
         for node in self.body_nodes:
             self._node(node)
+        if unfinished and not self.first_waits:
+            hoisted.append(BARRIER)
         return KernelBody(tuple(hoisted), tuple(self.lines), tuple(self.after),
                           tuple(self.locals[k] for k in sorted(self.locals)), tuple(sorted(self.headers)), self.constants)
 
@@ -161,8 +165,11 @@ class BodyWriter:
         self.read.clear()
 
     def _vector_instruction(self, reads: Set[str], writes: Set[str]) -> None:
-        if (reads | writes) & self.written or writes & self.read:
+        waits = bool((reads | writes) & self.written or writes & self.read)
+        if waits:
             self._barrier()
+        if self.first_waits is None:
+            self.first_waits = waits
         self.read |= reads
         self.written |= writes
 
@@ -264,7 +271,7 @@ class BodyWriter:
             lines = list(call.lines)
         else:
             row, text = call_form(node, self.impl)
-            if row.header:
+            if "autofuse::" in text:
                 self.headers.add(row.header)
             lines = [self._fill(node, text)]
         name = self._result(node)
