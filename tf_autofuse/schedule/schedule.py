@@ -160,8 +160,8 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
         _need(tmp, _REMOVE_PAD_TMP_BYTES)
         return pad_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), node.hoisted)
     if node.type != "Copy":
-        item = tiles.dtypes_of_inputs(node)[-1].bytes
-        _need(tmp, tiles.op(node).tmp_bytes(item, tile.count(layout, whole=True)))
+        dtypes = tiles.dtypes_of_inputs(node)
+        _need(tmp, tiles.op(node).scratch_bytes(dtypes, node.dtype, tile.count(layout, whole=True)))
     return ElementPlan(tile.count(layout, node.hoisted))
 
 
@@ -197,8 +197,9 @@ def _uses_scratch(tiles: TileGraph) -> bool:
         row = tiles.table.get(n.type)
         if row is None:
             continue
-        forms = row.ascend.get(row.form_key(tiles.dtypes_of_inputs(n), n.dtype), {})
-        if row.header or any(_SCRATCH_APIS.search(text) for text in forms.values()):
+        dtypes = tiles.dtypes_of_inputs(n)
+        forms = row.ascend.get(row.form_key(dtypes, n.dtype), {})
+        if row.uses_helper(dtypes, n.dtype) or any(_SCRATCH_APIS.search(text) for text in forms.values()):
             return True
     return False
 
