@@ -169,3 +169,16 @@ def test_wrong_dtypes_and_ranks(built):
         registry.run(one.binary, one.region.fused, [good[0].astype(np.float64), good[1]])
     with pytest.raises(ValueError, match="ranks"):
         registry.run(one.binary, one.region.fused, [good[0][None], good[1]])
+
+
+def test_the_trace_is_what_the_text_says(built):
+    """Every core issues its calls in the order of the source; the bytes moved are those of inputs and outputs."""
+    info = check(built["public_example"], ((128,), (192, 128)), trace=True)
+    copies = [t for t in info.trace if t.kind == "instruction" and t.pipe in ("MTE2", "MTE3")]
+    loaded = sum(t.bytes for t in copies if t.pipe == "MTE2")
+    assert loaded == 192 * 128 * 4 + info.block_dim * 128 * 4
+    assert sum(t.bytes for t in copies if t.pipe == "MTE3") == 192 * 128 * 4
+    apis = [t.api for t in info.trace if t.block == 0 and t.pipe == "V" and t.kind == "instruction"]
+    assert apis[0] == "Abs" and apis.index("Add") < apis.index("Relu")
+    assert all(t.line > 0 for t in info.trace if t.file == "kernel.cpp") and info.trace
+    assert check(built["public_example"], ((128,), (192, 128))).trace == ()

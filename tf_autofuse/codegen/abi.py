@@ -19,10 +19,13 @@ call them; codegen/ascendc writes them):
         An output may be the same memory as an input where the kernel's `forward` pairs say so.
     const char* autofuse_tiling_name(int32_t index)         optional: names of tiling fields, null behind the last one
     int64_t autofuse_tiling_value(const void* tiling, int32_t index)    optional: their values
+    void autofuse_trace_begin(uint64_t limit), uint64_t autofuse_trace_end(const TwinTraceRecord** records)
+        optional: record what the kernel calls on the host twin, at most `limit` records (0: 2^20), all launches of
+        this library together; the records stay valid until the next begin
     int32_t autofuse_needs_all_blocks(void)                 optional: nonzero where one call must run all blocks
 """
 import ctypes
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 ABI_VERSION = 1
 
@@ -31,6 +34,19 @@ class AutofuseMachine(ctypes.Structure):
     """core_num: vector cores to spread over; ub_size: bytes of UB that buffers may take."""
 
     _fields_ = [("core_num", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("ub_size", ctypes.c_uint64)]
+
+
+class TraceRecord(ctypes.Structure):
+    """One call of the twin's API: TwinTraceRecord of npu_kernels/twin/include/twin/launch.h, which says more.
+
+    pipe: 0 scalar, 1 vector, 2 GM to UB, 3 UB to GM, 6 all. kind: 0 instruction, 1 set flag, 2 wait flag, 3 barrier.
+    """
+
+    _fields_ = [("block", ctypes.c_uint32), ("line", ctypes.c_uint32), ("api", ctypes.c_char_p),
+                ("file", ctypes.c_char_p), ("bytes", ctypes.c_uint64), ("elements", ctypes.c_uint64),
+                ("repeat", ctypes.c_uint32), ("params", ctypes.c_uint32 * 4), ("pipe", ctypes.c_uint8),
+                ("dtype", ctypes.c_uint8), ("kind", ctypes.c_uint8), ("src_pipe", ctypes.c_uint8),
+                ("dst_pipe", ctypes.c_uint8), ("event_id", ctypes.c_int8), ("buffer", ctypes.c_uint16)]
 
 
 #: The C++ side of AutofuseMachine; every generated host source has it exactly once.
@@ -44,10 +60,10 @@ struct AutofuseMachine {
 
 
 class Symbol(NamedTuple):
-    """An exported function: its C type as ctypes sees it."""
+    """An exported function: its C type as ctypes sees it; result None: void."""
 
     name: str
-    result: type
+    result: Optional[type]
     arguments: tuple
     optional: bool = False
 
@@ -66,5 +82,7 @@ SYMBOLS = (
         ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_char_p, ctypes.c_uint64)),
     Symbol("autofuse_tiling_name", ctypes.c_char_p, (ctypes.c_int32,), True),
     Symbol("autofuse_tiling_value", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_int32), True),
+    Symbol("autofuse_trace_begin", None, (ctypes.c_uint64,), True),
+    Symbol("autofuse_trace_end", ctypes.c_uint64, (ctypes.POINTER(ctypes.POINTER(TraceRecord)),), True),
     Symbol("autofuse_needs_all_blocks", ctypes.c_int32, (), True),
 )

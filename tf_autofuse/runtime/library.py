@@ -4,9 +4,10 @@ repro scripts and the demo.
 On entry: the path of a library that build has verified. Every method is safe to call from several threads.
 """
 import ctypes
+import os
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.codegen.abi import ABI_VERSION, SYMBOLS, AutofuseMachine
+from tf_autofuse.codegen.abi import ABI_VERSION, SYMBOLS, AutofuseMachine, TraceRecord
 
 _ERROR_BYTES = 4096
 
@@ -36,6 +37,25 @@ class Tiling(NamedTuple):
     def value(self, name: str) -> int:
         """Raises KeyError for a name that the struct does not have."""
         return dict(self.values)[name]
+
+
+class Traced(NamedTuple):
+    """One instruction that a kernel issued on the twin. line: of kernel.cpp or of a helper header (`file`);
+    pipe: 'S', 'V', 'MTE2', 'MTE3' or 'ALL'; kind: 'instruction', 'set flag', 'wait flag' or 'barrier'."""
+
+    block: int
+    pipe: str
+    kind: str
+    api: str
+    bytes: int
+    elements: int
+    repeat: int
+    file: str
+    line: int
+
+
+_PIPES = {0: "S", 1: "V", 2: "MTE2", 3: "MTE3", 6: "ALL"}
+_KINDS = ("instruction", "set flag", "wait flag", "barrier", "barrier")
 
 
 class KernelLibrary:
@@ -117,3 +137,19 @@ class KernelLibrary:
             tiling.block_dim, first, tiling.block_dim if last is None else last, error, _ERROR_BYTES)
         if code:
             raise KernelError(error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code)
+
+    def trace_begin(self, limit: int = 0) -> None:
+        """Record what the library's kernel does from now on, in all threads; limit: most records, 0 for 2^20.
+        Raises KernelError where the library can't."""
+        if "autofuse_trace_begin" not in self._functions:
+            raise KernelError("the kernel library %s records no trace" % self.path)
+        self._functions["autofuse_trace_begin"](limit)
+
+    def trace_end(self) -> Tuple[Traced, ...]:
+        """Stop recording; what was recorded, in the order of issue within each block."""
+        records = ctypes.POINTER(TraceRecord)()
+        count = self._functions["autofuse_trace_end"](ctypes.byref(records))
+        return tuple(Traced(r.block, _PIPES.get(r.pipe, str(r.pipe)), _KINDS[min(r.kind, len(_KINDS) - 1)],
+                            (r.api or b"").decode(), r.bytes, r.elements, r.repeat,
+                            os.path.basename((r.file or b"").decode("utf-8", "replace")), r.line)
+                     for r in records[:count])

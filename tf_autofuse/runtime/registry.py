@@ -10,7 +10,7 @@ import numpy as np
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, FusedGraph
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.machine import Machine, machine_for, usable_ub
-from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
+from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling, Traced
 from tf_autofuse.symbolic.guards import GuardFailure
 from tf_autofuse.symbolic.size import known_equal
 
@@ -20,12 +20,14 @@ SMALL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class RunInfo:
-    """How a launch was planned. tiling_key and values: what the tiling data say; block_dim 0: nothing to do."""
+    """How a launch was planned. tiling_key and values: what the tiling data say; block_dim 0: nothing to do.
+    trace: what the kernel issued, where it was asked for."""
 
     block_dim: int
     tiling_key: int
     values: Tuple[Tuple[str, int], ...]
     workspace_bytes: int
+    trace: Tuple[Traced, ...] = ()
 
 
 def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
@@ -100,12 +102,12 @@ def library_of(binary, fused: FusedGraph) -> KernelLibrary:
 
 
 def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Optional[Machine] = None,
-        aliased: Sequence[Tuple[int, int]] = (), blocks: Optional[Sequence[int]] = None
+        aliased: Sequence[Tuple[int, int]] = (), blocks: Optional[Sequence[int]] = None, trace: bool = False
         ) -> Tuple[List[np.ndarray], RunInfo]:
     """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
 
     aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks: the order
-    in which blocks run, default ascending. Raises GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
+    in which blocks run, default ascending. trace: record what the kernel issues. Raises GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
     """
     machine = machine or machine_for("")
     library = library_of(binary, fused)
@@ -126,9 +128,15 @@ def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Option
     outputs = [arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
                for o, (dims, t) in enumerate(zip(shape.out_dims, fused.outputs))]
     memory = arrays + outputs
+    traced: Tuple[Traced, ...] = ()
     if tiling.block_dim:
-        _launch(library, tiling, memory, blocks)
-    return outputs, RunInfo(tiling.block_dim, _key_of(tiling), tiling.values, tiling.workspace_bytes)
+        if trace:
+            library.trace_begin()
+        try:
+            _launch(library, tiling, memory, blocks)
+        finally:
+            traced = library.trace_end() if trace else ()
+    return outputs, RunInfo(tiling.block_dim, _key_of(tiling), tiling.values, tiling.workspace_bytes, traced)
 
 
 def _launch(library: KernelLibrary, tiling: Tiling, memory: Sequence[np.ndarray], blocks: Optional[Sequence[int]]) -> None:

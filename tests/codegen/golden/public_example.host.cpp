@@ -196,7 +196,7 @@ struct Case0 {
   static constexpr int32_t kKey = 0;
   static constexpr int64_t kAlign = 1;
   static constexpr int64_t kLine = 1;
-  static constexpr int64_t kReserved = 8192;
+  static constexpr int64_t kReserved = 0;
   explicit Case0(const int64_t* sizes) { (void)sizes; }
   bool Applies() const {
     return true;
@@ -220,7 +220,7 @@ struct Case0 {
     return true;
   }
   int64_t UbBytes(int64_t z0t_size) const {
-    int64_t bytes = 1024;
+    int64_t bytes = 0;
     bytes += 1 * 512;  // vecin0_bytes
     bytes += 2 * (512 * z0t_size);  // vecin1_bytes
     bytes += 2 * (512 * z0t_size);  // vecout0_bytes
@@ -252,7 +252,6 @@ struct Case0 {
     t->veccalc0_bytes = static_cast<uint32_t>(512);
     t->veccalc1_bytes = static_cast<uint32_t>((512 * z0t_size));
     t->veccalc2_bytes = static_cast<uint32_t>((512 * z0t_size));
-    t->tmp_bytes = static_cast<uint32_t>(1024);
     t->block_dim = static_cast<uint32_t>(choice.block_dim);
     t->tiling_key = 0;
   }
@@ -311,7 +310,7 @@ AUTOFUSE_EXPORT const char* autofuse_tiling_name(int32_t index) {
     case 9:
       return "veccalc2_bytes";
     case 10:
-      return "tmp_bytes";
+      return "unused";
     default:
       return nullptr;
   }
@@ -341,7 +340,7 @@ AUTOFUSE_EXPORT int64_t autofuse_tiling_value(const void* tiling, int32_t index)
     case 9:
       return t->veccalc2_bytes;
     case 10:
-      return t->tmp_bytes;
+      return t->unused;
     default:
       return 0;
   }

@@ -5,7 +5,6 @@
 // out0: float32 [192, 128]
 #include "kernel_operator.h"
 #include "autofuse/broadcast.h"
-#include "autofuse/classify.h"
 #include "tiling_data.h"
 
 namespace {
@@ -24,7 +23,6 @@ __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 //   veccalc0  x1  512                                      abs_0
 //   veccalc1  x1  512*z0t_size                             broadcast_0
 //   veccalc2  x1  512*z0t_size                             add_0
-//   scratch       1024
 //   once per block: load_0 abs_0 broadcast_0
 //   per tile: load_1 add_0 relu_0 store_0
 __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const AutofuseTilingData& t) {
@@ -41,8 +39,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   pipe.InitBuffer(veccalc1, t.veccalc1_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc2;
   pipe.InitBuffer(veccalc2, t.veccalc2_bytes);
-  AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
-  pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
   AscendC::GlobalTensor<float> gm_in0;
   gm_in0.SetGlobalBuffer((__gm__ float*)in0);
   AscendC::GlobalTensor<float> gm_in1;
@@ -52,7 +48,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   AscendC::LocalTensor<float> abs_0 = veccalc0.Get<float>();
   AscendC::LocalTensor<float> add_0 = veccalc2.Get<float>();
   AscendC::LocalTensor<float> broadcast_0 = veccalc1.Get<float>();
-  AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
   const int64_t z0t_size = t.z0t_size;
   const uint32_t n0 = static_cast<uint32_t>(z0t_size);
   // load_0 = Load(input 0)    data1

@@ -13,6 +13,6 @@ struct AutofuseTilingData {
   uint32_t veccalc0_bytes;  // bytes of one buffer
   uint32_t veccalc1_bytes;  // bytes of one buffer
   uint32_t veccalc2_bytes;  // bytes of one buffer
-  uint32_t tmp_bytes;  // bytes of the scratch buffer
+  uint32_t unused;  // fills the last 8 bytes
 };
 static_assert(sizeof(AutofuseTilingData) == 48, "padding in AutofuseTilingData");

@@ -5,8 +5,6 @@
 // out0: float32 [192, 128]
 #include "kernel_operator.h"
 #include "autofuse/broadcast.h"
-#include "autofuse/cast.h"
-#include "autofuse/classify.h"
 #include "tiling_data.h"
 
 namespace {
@@ -27,7 +25,6 @@ __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 //   veccalc2  x1  512*z0t_size                             broadcast_0
 //   veccalc3  x1  256*z0t_size                             cast_1 cast_4
 //   veccalc4  x1  512*z0t_size                             cast_3 add_0 relu_0
-//   scratch       8192 | 1024 | Min(8192, 8192*floor_div(z0t_size + 1, 2))
 //   once per block: load_0 cast_0 cast_2 abs_0 broadcast_0
 //   per tile: load_1 cast_1 cast_3 add_0 relu_0 cast_4 cast_5 store_0
 __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const AutofuseTilingData& t) {
@@ -48,8 +45,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   pipe.InitBuffer(veccalc3, t.veccalc3_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> veccalc4;
   pipe.InitBuffer(veccalc4, t.veccalc4_bytes);
-  AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
-  pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
   AscendC::GlobalTensor<float> gm_in0;
   gm_in0.SetGlobalBuffer((__gm__ float*)in0);
   AscendC::GlobalTensor<float> gm_in1;
@@ -65,7 +60,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   AscendC::LocalTensor<float> cast_3 = veccalc4.Get<float>();
   AscendC::LocalTensor<half> cast_4 = veccalc3.Get<half>();
   AscendC::LocalTensor<float> relu_0 = veccalc4.Get<float>();
-  AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
   const int64_t z0t_size = t.z0t_size;
   const uint32_t n0 = static_cast<uint32_t>(z0t_size);
   // load_0 = Load(input 0)
