@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Neg_Mul_float32
-// A pointwise kernel for Ascend 910B vector cores, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
 // in0: float32 [70, 1]
 // in1: float32 [70, 97]
 // out0: float32 [70, 97]

@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Constants
-// A pointwise kernel for Ascend 910B vector cores, 1 variant.
+// A pointwise kernel, scheduled for Ascend910B4-1, 1 variant.
 // in0: float32 [1000]
 // out0: float32 [1000]
 // out1: float32 [1000]

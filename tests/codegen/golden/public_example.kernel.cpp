@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Abs_Add_Relu
-// A pointwise kernel for Ascend 910B vector cores, 1 variant.
+// A pointwise kernel, scheduled for Ascend910B4-1, 1 variant.
 // in0: float32 [128]
 // in1: float32 [192, 128]
 // out0: float32 [192, 128]

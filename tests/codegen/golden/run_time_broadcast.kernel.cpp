@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Sub
-// A pointwise kernel for Ascend 910B vector cores, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
 // in0: float32 [s0, 60]
 // in1: float32 [s1, 60]
 // out0: float32 [broadcast_size(s0, s1), 60]

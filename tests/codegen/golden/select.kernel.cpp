@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Greater_Less_LogicalAnd_Select
-// A pointwise kernel for Ascend 910B vector cores, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
 // in0: float32 [33, 19]
 // in1: float32 [19]
 // out0: float32 [33, 19]

@@ -6,7 +6,7 @@ the graph's symbols stand for.
 """
 import re
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Sequence
 
 import jinja2
 
@@ -17,14 +17,13 @@ from tf_autofuse.codegen.ascendc.device import device_values, gm_names
 from tf_autofuse.codegen.ascendc.lines import wrapped
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.ascendc.shape import shape_function
+from tf_autofuse.codegen.ascendc.stages import stage_files
 from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
-from tf_autofuse.ir import proto, text
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 from tf_autofuse.tiling.cpp import tiling_functions, tiling_header
-from tf_autofuse.tiling.model import build_model
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -44,7 +43,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
     if [impl.tiling_key for impl in impls] != list(range(len(impls))) or not impls:
         raise CodegenRefusal("the variants' tiling keys are not 0, 1, ...")
     tensors = fused.inputs + fused.outputs
-    base = {"name": comment(fused.name)[3:], "symbol": entry_symbol(fused.name), "kind": fused.kind,
+    base = {"name": comment(fused.name)[3:], "symbol": entry_symbol(fused.name), "kind": fused.kind, "soc": machine.soc,
             "io": [comment("%s: %s" % (n, _io_text(t))) for n, t in zip(gm_names(fused), tensors)]}
     files = (
         (DEVICE_SOURCE, _render("kernel.cpp.j2", base, **device_values(fused, impls))),
@@ -55,19 +54,8 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
                         keys=[str(impl.tiling_key) for impl in impls])),
     )
-    stages = _stages(fused, impls) if config is not None and config.codegen_compile_debug else ()
+    stages = stage_files(fused, impls) if config is not None and config.codegen_compile_debug else ()
     return KernelSources(fused.name, base["symbol"], files, fused.origin, stages)
-
-
-def _stages(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, bytes], ...]:
-    """What the stages before made, as files of a debug folder."""
-    stages = [("hint.txt", text.dump(fused).encode("utf-8")), ("fused.pb", proto.to_bytes(fused))]
-    tiling = []
-    for impl in impls:
-        stages.append(("impl_%d.txt" % impl.tiling_key,
-                       ("%s\n\n%s\n" % (impl.describe(), text.dump(impl.graph))).encode("utf-8")))
-        tiling.append(build_model(impl).describe())
-    return tuple(stages + [("tiling.txt", "\n\n".join(tiling).encode("utf-8") + b"\n")])
 
 
 def _render(template: str, base: Dict[str, Any], **values: Any) -> str:
