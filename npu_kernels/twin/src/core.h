@@ -104,6 +104,7 @@ struct Core {
   Queue queues[kMaxBuffers];
   uint32_t buffer_count, queue_count, queue_buffers[16], ub_top;
   bool pipe_open, scratch_used;
+  void* pipe;
   bool counter_mode, atomic, mask_full;
   uint64_t mask_hi, mask_lo;
   DType atomic_type;

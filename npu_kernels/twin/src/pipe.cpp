@@ -146,10 +146,16 @@ void CheckAllFreed(Core& c) {
 
 uint8_t* UbPointer(const TensorRef& t) { return core().ub + t.addr; }
 
-void PipeOpen(Site at) {
+void PipeOpen(void* pipe, Site at) {
   Core& c = Enter("TPipe", at);
   if (c.pipe_open) Violate("two pipes", "a kernel may have one live TPipe");
   c.pipe_open = true;
+  c.pipe = pipe;
+}
+void* LivePipe(Site at) {
+  Core& c = Enter("GetTPipePtr", at);
+  if (!c.pipe_open) Violate("queue misuse", "no TPipe is live");
+  return c.pipe;
 }
 void PipeClose() {
   if (t_core) t_core->pipe_open = false;

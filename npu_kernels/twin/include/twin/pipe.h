@@ -12,7 +12,8 @@ struct QueueSpec {
   int32_t depth;
 };
 
-void PipeOpen(Site at);
+void PipeOpen(void* pipe, Site at);
+void* LivePipe(Site at);
 void PipeClose();
 void PipeReset(Site at);
 uint16_t InitQueue(const QueueSpec& spec, uint32_t count, uint32_t bytes, Site at);
@@ -114,19 +115,8 @@ class TBuf {
 
 class TPipe {
  public:
-  explicit TPipe(TWIN_AT) {
-    twin::PipeOpen(TWIN_HERE);
-    Current() = this;
-  }
-  ~TPipe() {
-    Current() = nullptr;
-    twin::PipeClose();
-  }
-  // The kernel's one pipe: a block runs on one thread.
-  static TPipe*& Current() {
-    static thread_local TPipe* pipe = nullptr;
-    return pipe;
-  }
+  explicit TPipe(TWIN_AT) { twin::PipeOpen(this, TWIN_HERE); }
+  ~TPipe() { twin::PipeClose(); }
   TPipe(const TPipe&) = delete;
   TPipe& operator=(const TPipe&) = delete;
   template <TPosition src, TPosition dst, int32_t depth, auto mask>
@@ -156,6 +146,8 @@ class TPipe {
   }
   void Reset(TWIN_AT) { twin::PipeReset(TWIN_HERE); }
 };
+
+inline TPipe* GetTPipePtr(TWIN_AT) { return static_cast<TPipe*>(twin::LivePipe(TWIN_HERE)); }
 
 template <HardEvent event>
 inline void SetFlag(int32_t id, TWIN_AT) {
@@ -196,7 +188,7 @@ class TQueSync {
 
 }  // namespace AscendC
 
-inline AscendC::TPipe* GetTPipePtr() { return AscendC::TPipe::Current(); }
+using AscendC::GetTPipePtr;  // global on the device
 
 // What the host framework generates around a kernel on the device. The tiling data is one struct in GM.
 #define KERNEL_TASK_TYPE_DEFAULT(type)
