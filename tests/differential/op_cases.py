@@ -42,9 +42,17 @@ def cases() -> List[Case]:
             if name == "Cast":
                 result += [Case(name, dtype, out) for out in sorted(BY_NAME)
                            if out not in ("uint32", "uint64") and support(name, dtype, TARGET, BY_NAME[out]).ok]
-            elif support(name, dtype, TARGET).ok:
+            elif support(name, dtype, TARGET).ok and (TF_OPS[name].kind == "elementwise" or _partner(dtype)):
                 result.append(Case(name, dtype))
     return result
+
+
+def _partner(dtype: DType) -> str:
+    """A TF op that joins a view or a fill to a region, since these alone are not worth a kernel; '' for none."""
+    for name in ("AddV2", "LogicalNot"):
+        if dtype in TF_OPS[name].dtypes and support(name, dtype, TARGET).ok:
+            return name
+    return ""
 
 
 SPECIAL_FLOATS = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5,
@@ -96,6 +104,15 @@ def signature(op: str, dtype: DType) -> Tuple[Tuple[str, DType], ...]:
     return tuple((a.name, dtype if a.type_attr else BY_NAME[tf.as_dtype(a.type).name]) for a in inputs)
 
 
+def fetch_of(case: Case, values: Dict[str, tf.Tensor]) -> tf.Tensor:
+    """What is fetched: the op; a view or fill between two ops of its own dtype."""
+    if TF_OPS[case.op].kind == "elementwise":
+        return call(case, values)
+    join = {"AddV2": lambda t: tf.raw_ops.AddV2(x=t, y=t), "LogicalNot": lambda t: tf.raw_ops.LogicalNot(x=t)}[
+        _partner(case.dtype)]
+    return join(call(case, {n: join(v) for n, v in values.items()}))
+
+
 def call(case: Case, values: Dict[str, tf.Tensor]) -> tf.Tensor:
     """The op on the tensors."""
     if case.op == "AddN":
@@ -104,7 +121,15 @@ def call(case: Case, values: Dict[str, tf.Tensor]) -> tf.Tensor:
         return tf.raw_ops.Cast(x=values["x"], DstT=tf_dtype(BY_NAME[case.out]))
     if case.op in _SHAPED:
         return _SHAPED[case.op][1](values)
-    return getattr(tf.raw_ops, case.op)(**values)
+    return getattr(tf.raw_ops, case.op)(**{_RENAMED.get((case.op, n), n): v for n, v in values.items()})
+
+
+#: Arguments whose Python name is not the op definition's.
+_RENAMED = {("Select", "t"): "x", ("Select", "e"): "y"}
+
+
+def _bias_add(op):
+    return lambda v: op(value=tf.raw_ops.Reshape(tensor=v["value"], shape=[1, -1]), bias=v["bias"])
 
 
 _SHAPED = {
@@ -113,9 +138,9 @@ _SHAPED = {
     "ExpandDims": (("input",), lambda v: tf.raw_ops.ExpandDims(input=v["input"], axis=1)),
     "Reshape": (("tensor",), lambda v: tf.raw_ops.Reshape(tensor=v["tensor"], shape=[-1, 1])),
     "Squeeze": (("input",), lambda v: tf.raw_ops.Squeeze(
-        input=tf.raw_ops.ExpandDims(input=v["input"], axis=0), squeeze_dims=[0])),
-    "BiasAdd": (("value", "bias"), lambda v: tf.raw_ops.BiasAdd(
-        value=tf.raw_ops.Reshape(tensor=v["value"], shape=[1, -1]), bias=v["bias"])),
+        input=tf.raw_ops.ExpandDims(input=v["input"], axis=0), axis=[0])),
+    "BiasAdd": (("value", "bias"), _bias_add(tf.raw_ops.BiasAdd)),
+    "BiasAddV1": (("value", "bias"), _bias_add(tf.raw_ops.BiasAddV1)),
     "Fill": (("value",), lambda v: tf.raw_ops.Fill(
         dims=[v["value"].shape[0].value], value=tf.raw_ops.Reshape(tensor=v["value"][:1], shape=[]))),
 }

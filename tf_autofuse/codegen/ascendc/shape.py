@@ -4,6 +4,7 @@ What it checks is everything that the kernel takes for granted about its inputs:
 dims that are expressions, broadcasts, the region's guards, and that no output has more elements than 2^62. A
 shape that passes is computed right by every kernel variant whose conditions hold; one that fails goes to the fallback.
 """
+import itertools
 from typing import List, NamedTuple, Tuple
 
 from tf_autofuse.ir.asc_graph import FusedGraph
@@ -106,6 +107,6 @@ def implied_broadcasts(fused: FusedGraph) -> Tuple[Guard, ...]:
             continue
         calls = size.expr.find(lambda e: type(e).__name__ == "broadcast_size")
         for call in sorted(calls, key=str):
-            left, right = (int(a) if a.is_Integer else SizeExpr(a) for a in call.args)
-            found.append(Guard("broadcast", left, right))
+            dims = [int(a) if a.is_Integer else SizeExpr(a) for a in call.args]
+            found.extend(Guard("broadcast", left, right) for left, right in itertools.combinations(dims, 2))
     return tuple(dict.fromkeys(found))
