@@ -107,7 +107,7 @@ def symbolic() -> Region:
     x, y = b.load(b.data(0, FLOAT32), (1, 1)), b.load(b.data(1, FLOAT32), (1, 0))
     b.store(b.op("Add", x, b.broadcast_to(y, (1, 1))), 0)
     return region("AddV2", b, [(FLOAT32, (S0, 128)), (FLOAT32, (S0, 1))], [(FLOAT32, (S0, 128))],
-                  [((n, 128), (n, 1)) for n in (7, 1, 0, 1024, 3, 64, 100003)],
+                  [((n, 128), (n, 1)) for n in (7, 1, 0, 1024, 3, 64, 5003)],
                   [((7, 128), (8, 1)), ((7, 127), (7, 1)), ((7, 128), (7, 2))], [SizeVar("s0", InputDim(0, 0), 7)])
 
 
@@ -116,7 +116,7 @@ def flat_symbolic() -> Region:
     x, y = b.load(b.data(0, FLOAT32), (1,)), b.load(b.data(1, FLOAT32), (1,))
     b.store(b.op("Maximum", b.op("Mul", x, y), x), 0)
     return region("Mul_Maximum", b, [(FLOAT32, (S0,))] * 2, [(FLOAT32, (S0,))],
-                  [((n,), (n,)) for n in list(range(0, 66)) + [4095, 65537, 1000003]], [((3,), (4,))],
+                  [((n,), (n,)) for n in list(range(0, 66)) + [4095, 65537, 300007]], [((3,), (4,))],
                   [SizeVar("s0", InputDim(0, 0))])
 
 

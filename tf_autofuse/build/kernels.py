@@ -35,7 +35,7 @@ LIBRARY = "kernel.so"
 class BuildSettings:
     """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values that can
     change code, for the key. environ: where CXX, PATH, HOME and the like are read. compiles: whether a compiler may
-    be called. debug_dir: where to keep a folder a region, or None."""
+    be called. debug_dir: where to keep a folder a region, or None. extra_flags: further compiler flags for kernels."""
 
     cache_dir: Optional[str] = None
     cache_bytes: int = 2 << 30
@@ -45,6 +45,7 @@ class BuildSettings:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     compiles: bool = True
     debug_dir: Optional[str] = None
+    extra_flags: Tuple[str, ...] = ()
 
     @classmethod
     def of(cls, config) -> "BuildSettings":
@@ -113,9 +114,9 @@ def code_digest(sources: KernelSources, settings: BuildSettings, npu_kernels_dig
                         ("config", _plain(settings.code_key)), ("twin check", settings.twin_check)))[:24]
 
 
-def tools_digest(toolchain: Toolchain, link_flags: Sequence[str]) -> str:
+def tools_digest(toolchain: Toolchain, flags: Sequence[str], link_flags: Sequence[str]) -> str:
     """The part of the key that says what compiles it."""
-    return content_key((("toolchain", toolchain.identity), ("flags", KERNEL_FLAGS), ("link", tuple(link_flags))))[:8]
+    return content_key((("toolchain", toolchain.identity), ("flags", tuple(flags)), ("link", tuple(link_flags))))[:8]
 
 
 def _plain(value):
@@ -191,7 +192,7 @@ def _build_all(cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: 
     archive = twin_archive(cache, toolchain, npu_kernels, settings.twin_check, jobs)
     if isinstance(archive, Problem):
         return {code: _without_compiler(cache, code, s, archive) for code, s in first.items()}
-    tools = tools_digest(toolchain, archive.link_flags)
+    tools = tools_digest(toolchain, KERNEL_FLAGS + settings.extra_flags, archive.link_flags)
 
     def one(item: Tuple[str, KernelSources]) -> Tuple[str, BuildResult]:
         code, s = item
@@ -256,7 +257,7 @@ def twin_command(toolchain: Toolchain, archive: TwinArchive, check: bool, extra:
 def _compile(toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings, sources: KernelSources,
              folder: Path) -> Mapping[str, object]:
     write_sources(sources, folder)
-    command = twin_command(toolchain, archive, settings.twin_check)
+    command = twin_command(toolchain, archive, settings.twin_check, settings.extra_flags)
     start = time.perf_counter()
     result = run(command, str(folder))
     seconds = time.perf_counter() - start
