@@ -127,6 +127,8 @@ def step(g, source, tensors, real, add):
 def flat_view(g, source, a, real, add):
     """[d, 3, 4] <-> [d, 12], [3, 4] <-> [12], and everything to [-1]."""
     dims, actual = g.dims(a), real[a]
+    if sum(d < 0 for d in dims) > 1:
+        return  # the operand could not say it with one -1
     if source.pick((True, False)) and min(dims) >= 0:
         add(g.reshape(a, (int(np.prod(dims)),)), (int(np.prod(actual)),))
     elif dims[-1] == 12:
