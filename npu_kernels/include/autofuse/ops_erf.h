@@ -18,6 +18,7 @@ __aicore__ inline void ErfNearZero(const Lanes& v, const Floats& acc, const Floa
 
 // q(t) but for its leading term: erfc(a) exp(a^2) a on [0.68, 10.2], t = (a - 2) / (a + 2); t is clobbered by t q(t).
 constexpr float kErfcLeading = 0.510791361f;
+constexpr float kErfcScale = 18446744073709551616.0f;  // 2^64
 __aicore__ inline void ErfcQuotient(const Lanes& v, const Floats& rest, const Floats& a, const Floats& t) {
   constexpr float q[] = {0.167211041f,  -0.203844294f,    0.121513747f,   -0.0289764255f,  -0.00749954395f,
                          0.00478076981f, 0.00103997346f, -0.00071208633f, -0.000135352791f};
@@ -86,6 +87,8 @@ struct ErfcBody {
     v.Mul(e, ah, ah);
     v.Muls(e, e, -1.0f);
     v.Exp(e, e);
+    // Scaled up until the sum is done: its small terms must not be subnormal, threads may flush those.
+    v.Muls(e, e, kErfcScale);
     v.Add(ah, ah, a);
     v.Mul(al, al, ah);
     v.Muls(al, al, -1.0f);
@@ -103,6 +106,7 @@ struct ErfcBody {
     v.Add(ql, ql, al);
     v.Mul(t, t, ah);
     v.Add(t, t, ql);
+    v.Muls(t, t, 1.0f / kErfcScale);
     // 2 - erfc(a) for negative x
     v.SubFrom(u, 2.0f, t);
     v.Mins(q, x, 2.0f);
