@@ -23,7 +23,8 @@ from rich.table import Table  # noqa: E402
 import tf_autofuse  # noqa: E402
 from tf_autofuse.frontend import plugin  # noqa: E402
 from tf_autofuse.report import journal  # noqa: E402
-from tf_autofuse.machine import machine_for  # noqa: E402
+from tf_autofuse.machine import machine_for, usable_ub  # noqa: E402
+from tf_autofuse.runtime import registry  # noqa: E402
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 RUNS = 100
@@ -52,9 +53,9 @@ def run(config, feed_values):
 
 def main() -> int:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    out = Console(width=max(100, Console().width))
+    out = Console(width=max(120, Console().width))
     out.rule("TF-AutoFuse: relu(abs(data1[128]) + data2[192,128])")
-    machine = machine_for(None)
+    machine = machine_for()
     out.print("host      %s, %d cores, Python %s, TensorFlow %s" % (
         platform.machine(), os.cpu_count(), platform.python_version(), tf.__version__))
     out.print("kernel    for %s: %d vector cores, %d KiB UB each; run here on the host twin of the Ascend C API" % (
@@ -70,13 +71,13 @@ def main() -> int:
         journal.clear()
         parameters = dict({"precision_mode": mode} if mode else {}, graph_run_mode=0)
         fused, fused_seconds = run(tf_autofuse.configure(tf.compat.v1.ConfigProto(), **parameters), feed)
-        ok &= show(out, plain, fused, plain_seconds, fused_seconds, exact=mode is not None)
+        ok &= show(out, machine, plain, fused, plain_seconds, fused_seconds, exact=mode is not None)
     out.rule()
     out.print("[bold green]OK[/]" if ok else "[bold red]FAILED[/]: see the lines above")
     return 0 if ok else 1
 
 
-def show(out, plain, fused, plain_seconds, fused_seconds, exact) -> bool:
+def show(out, machine, plain, fused, plain_seconds, fused_seconds, exact) -> bool:
     records = [r for r in journal.records() if r.fused_names]
     if not records:
         out.print("[red]nothing was fused[/]; `tf-autofuse doctor` says what is missing")
@@ -93,7 +94,13 @@ def show(out, plain, fused, plain_seconds, fused_seconds, exact) -> bool:
         table.add_row(str(impl.tiling_key), "%s, %s" % (impl.template, impl.variant), axis(impl.cut_axis).name,
                       ", ".join("%s" % axis(a).name for a in impl.vectorized_axes))
     out.print(table)
-    out.print("tiling    input dims %s: block dim %d" % (stats["last"]["dims"], stats["last"]["block_dim"]))
+    dims = [tuple(t.dims) for t in region.fused.inputs]
+    library = registry.library_of(binary, region.fused)
+    chosen = library.tiling(library.shape(dims).sizes, machine.vector_cores, usable_ub(machine, False))
+    out.print("tiling    inputs %s: %s" % (" ".join(map(str, dims)), ", ".join(
+        "%s %d" % (name, value) for name, value in chosen.values if name != "unused" and not name.endswith("_bytes"))))
+    out.print("UB        %s" % ", ".join("%s %d B" % (c.name, chosen.value(c.field) * c.buf_num)
+                                         for c in compiled.impls[chosen.value("tiling_key")].containers))
     out.print("calls     %d by the kernel, %d by the fallback" % (
         stats["calls"] - stats["fallbacks"], stats["fallbacks"]))
     worst = float(np.max(np.abs(plain.astype(np.float64) - fused)))
