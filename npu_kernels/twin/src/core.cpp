@@ -138,6 +138,16 @@ void UseScratch(Core& c) {
             c.ub_top, kUbBesideScratch);
 }
 
+namespace {
+// Whether one of the block's bytes in `mask` has uninitialised bits.
+bool PartlyBad(const Core& c, uint32_t block, uint32_t mask) {
+  if (!c.partial_flag[block]) return false;
+  for (uint32_t i = 0; i < kBlock; ++i)
+    if ((mask >> i & 1u) && c.partial[block * kBlock + i]) return true;
+  return false;
+}
+}  // namespace
+
 bool AllGood(const Core& c, uint32_t addr, uint64_t bytes) {
   if (!bytes) return true;
   uint32_t first = addr / kBlock, last = (addr + bytes) / kBlock;  // [first, last) whole blocks once trimmed
@@ -145,19 +155,21 @@ bool AllGood(const Core& c, uint32_t addr, uint64_t bytes) {
   uint32_t all = ~0u, flags = 0;
   if (first == last) {
     const uint32_t need = ((bytes >= 32 ? 0u : 1u << bytes) - 1u) << head;
-    return (c.good[first] & need) == need && !c.partial_flag[first];
+    return (c.good[first] & need) == need && !PartlyBad(c, first, need);
   }
   if (head) {
     const uint32_t need = ~0u << head;
-    if ((c.good[first] & need) != need || c.partial_flag[first]) return false;
+    if ((c.good[first] & need) != need || PartlyBad(c, first, need)) return false;
     ++first;
   }
   for (uint32_t i = first; i < last; ++i) all &= c.good[i];
   for (uint32_t i = first; i < last; ++i) flags |= c.partial_flag[i];
-  if (all != ~0u || flags) return false;
+  if (all != ~0u) return false;
+  for (uint32_t i = first; flags && i < last; ++i)
+    if (PartlyBad(c, i, ~0u)) return false;
   if (tail) {
     const uint32_t need = (1u << tail) - 1u;
-    if ((c.good[last] & need) != need || c.partial_flag[last]) return false;
+    if ((c.good[last] & need) != need || PartlyBad(c, last, need)) return false;
   }
   return true;
 }

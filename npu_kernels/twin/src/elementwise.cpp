@@ -20,15 +20,18 @@ bool MayAccumulate(BinaryOp op, DType t) {
 namespace {
 // Bitwise instructions combine packed masks of which some bits are not initialised (a compare of garbage beyond the
 // count): poison goes bit by bit. An initialised 0 decides an And, an initialised 1 an Or.
+uint8_t BadBitsOf(int op, uint8_t pa, uint8_t va, uint8_t pb, uint8_t vb) {
+  uint8_t decided = 0;
+  if (op == kAnd) decided = static_cast<uint8_t>((~pa & ~va) | (~pb & ~vb));
+  if (op == kOr) decided = static_cast<uint8_t>((~pa & va) | (~pb & vb));
+  return static_cast<uint8_t>((pa | pb) & ~decided);
+}
+
 bool SpreadBits(Core& c, int op, const TensorRef& d, const TensorRef& a, const TensorRef* b, uint64_t bytes) {
   if (AllGood(c, a.addr, bytes) && (!b || AllGood(c, b->addr, bytes))) return false;
   for (uint64_t i = 0; i < bytes; ++i) {
     const uint8_t pa = BadBits(c, a.addr + i), pb = b ? BadBits(c, b->addr + i) : 0;
-    const uint8_t va = c.ub[a.addr + i], vb = b ? c.ub[b->addr + i] : 0;
-    uint8_t decided = 0;
-    if (op == kAnd) decided = static_cast<uint8_t>((~pa & ~va) | (~pb & ~vb));
-    if (op == kOr) decided = static_cast<uint8_t>((~pa & va) | (~pb & vb));
-    SetBadBits(c, d.addr + i, static_cast<uint8_t>((pa | pb) & ~decided));
+    SetBadBits(c, d.addr + i, BadBitsOf(op, pa, c.ub[a.addr + i], pb, b ? c.ub[b->addr + i] : 0));
   }
   return true;
 }
@@ -94,10 +97,10 @@ void Scalar(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorR
 namespace {
 // The frame of a repeat-form call: `compute(dense_dst, dense_src...)` once per repeat, or once over everything when all
 // operands are dense. Storage per repeat is at most 256 B an operand (512 for a widening source count is not needed:
-// lanes go by the widest type).
+// lanes go by the widest type). bitwise: the BinaryOp whose poison goes bit by bit, or -1.
 template <typename F>
 void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s, uint32_t sources, const LanePlan& p,
-                bool accumulates, F compute) {
+                bool accumulates, F compute, int bitwise = -1) {
   if (!p.repeats || (!p.total && !p.lo && !p.hi)) return;
   if (d.strides.block == 0 && p.Span(0) > kBlock / d.width)
     Violate("stride", "a dst block stride of 0 writes the blocks of a repeat over each other");
@@ -119,7 +122,23 @@ void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s
     for (uint32_t i = 0; i < sources; ++i) GatherLanes(c, s[i], p, r, in[i], bad);
     if (sources == 3) std::memcpy(out, in[2], sizeof out);
     compute(out, in[0], in[1], span);
+#if TWIN_CHECK
+    // Read before dst is written: dst may be a source.
+    uint8_t poison[256];
+    for (uint32_t i = 0; bitwise >= 0 && i < span * d.width; ++i) {
+      const uint32_t lane = i / d.width, byte = i % d.width;
+      if (bad[lane])
+        poison[i] = BadBitsOf(bitwise, BadBits(c, s[0].Address(r, lane) + byte), in[0][i],
+                              BadBits(c, s[1].Address(r, lane) + byte), in[1][i]);
+    }
+#endif
     ScatterLanes(c, d, p, r, out, bad);
+#if TWIN_CHECK
+    for (uint32_t i = 0; bitwise >= 0 && i < span * d.width; ++i)
+      if (bad[i / d.width] && p.Active(r, i / d.width)) SetBadBits(c, d.Address(r, i / d.width) + i % d.width, poison[i]);
+#else
+    (void)bitwise;
+#endif
     for (uint32_t i = 0; i < sources; ++i) MarkRepeat(c, s[i], p, r, false);
     MarkRepeat(c, d, p, r, true);
   }
@@ -159,7 +178,8 @@ void BinaryRepeat(BinaryOp op, DType t, DType src_t, const TensorRef& d, const T
   }
   const bool accumulates = MayAccumulate(op, t) && d.addr == b.addr && (bs.repeat == 0 || ds.repeat == 0);
   RunRepeats(c, t, dst, src, WritesInto(op) ? 3 : 2, p, accumulates,
-             [&](void* out, const void* x, const void* y, uint32_t n) { f(out, x, y, n); });
+             [&](void* out, const void* x, const void* y, uint32_t n) { f(out, x, y, n); },
+             op == kAnd || op == kOr ? op : -1);
 }
 
 void ScalarRepeat(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorRef& s, const void* scalar,
