@@ -85,6 +85,18 @@ def test_no_cycle_by_two_joins_that_are_fine_one_by_one():
     run_and_compare(g, x=(8,), y=(8,))
 
 
+def test_a_fill_that_others_wait_for_stays_outside():
+    """Its value is inlined all the same; as a member it would make a cycle through what waits for it."""
+    g = GraphBuilder()
+    x = g.arg("x", FLOAT32, (8,))
+    zeros = g.op("ZerosLike", x)
+    waits = g.op("Outside", x, control=(zeros,))
+    g.ret(g.op("Relu", g.op("Sub", g.op("Maximum", waits, zeros), x)))
+    result = run_and_compare(g, x=(8,))
+    assert names(result) == ["autofuse_pointwise_0_Maximum_Sub_Relu"]
+    assert zeros.node not in result.regions[0].nodes
+
+
 def test_an_op_without_readers_but_with_followers_is_kept_whole():
     g = GraphBuilder()
     x = g.arg("x", FLOAT32, (8,))

@@ -204,7 +204,7 @@ class _Lowering:
             args.append(self.value(node, source, port))
             inner = self.boxes.get(source)
             if inner is not None and source not in self.realized and inner not in inlined:
-                if constant_of(inner.expr) is None or len(view.consumers[source]) == 1:
+                if constant_of(inner.expr) is None or self.goes_along(source):
                     inlined.append(inner)
         if row.kind != "fill" and all(constant_of(a) is not None for a in args):
             raise Refused(reasons.CONSTANT_INPUTS, "all of its inputs are constants")
@@ -229,6 +229,15 @@ class _Lowering:
             self.handler.made + sum(b.size for b in inlined),
             loads,
             hard or any(b.hard for b in inlined),
+        )
+
+    def goes_along(self, node: int) -> bool:
+        """Whether a constant fill is replaced with its reader; others stay, and only their value is inlined."""
+        view = self.view
+        return (
+            len(view.consumers[node]) == 1
+            and not view.control_inputs[node]
+            and not view.control_outputs[node]
         )
 
     def elementwise(self, ref: NodeRef, row, args: List[Expr], out_dtype: DType, low: bool) -> Expr:
