@@ -233,3 +233,39 @@ def test_cast_lengths(run):
                 with np.errstate(all="ignore"):
                     want = a.astype(np.int64).astype(CAST_TYPES[target])
                 same_bits(got, want)
+
+
+@pytest.mark.parametrize("name", ["int32_t", "int16_t"])
+def test_integer_division(run, name):
+    dtype = NAMES[name]
+    info = np.iinfo(dtype)
+    rng = np.random.RandomState(4)
+    s = specials(dtype)
+    a, b = (np.array(v, dtype) for v in zip(*itertools.product(s, s)))
+    near = rng.randint(info.min, info.max, 4000)
+    some = np.concatenate([rng.randint(1, 100, 2000), rng.randint(info.min, info.max, 2000)])
+    multiples = [int(np.clip(k * d + o, info.min, info.max)) for k, d, o in
+                 zip(rng.randint(-70000, 70000, 4000), some, rng.randint(-1, 2, 4000))]
+    a = np.concatenate([a, near, multiples, [info.max, info.min] * 300]).astype(dtype)
+    b = np.concatenate([b, some, some, np.repeat(np.arange(1, 301), 2)]).astype(dtype)
+    lowest = info.min if name == "int32_t" else 0
+    keep = (b != 0) & (b != lowest) & ~((a == info.min) & (b == -1))
+    a, b = a[keep], b[keep]
+    # TensorFlow's FloorDiv forms |a| + |b| - 1 where the signs differ: undefined beyond int32.
+    total = abs(a.astype(np.int64)) + abs(b.astype(np.int64)) - 1
+    defined = ((a < 0) == (b < 0)) | (total <= 2 ** 31 - 1)
+    for probe, op in (("floordiv_", tf.math.floordiv), ("floormod_", tf.math.floormod), ("truncdiv_", tf.truncatediv),
+                      ("truncmod_", tf.truncatemod)):
+        wide = [v.astype(np.int32) for v in (a, b)]  # TensorFlow has no int16 kernel for some of them
+        got, want = run(probe + name, dtype, a, b), evaluate(op, *wide).astype(dtype)
+        keep = defined if probe == "floordiv_" else slice(None)
+        same_bits(got[keep], want[keep])
+    same_bits(run("floordiv_" + name, dtype, a, b), (a.astype(np.int64) // b).astype(dtype))
+    for n in LENGTHS:
+        same_bits(run("floordiv_" + name, dtype, a[:n], b[:n]), (a[:n].astype(np.int64) // b[:n]).astype(dtype))
+
+
+def test_round(run):
+    a = np.concatenate([draw(np.float32, 4000, 1), np.arange(-40, 40, dtype=np.float32) / 4])
+    a = a[~((abs(a) > 0) & (abs(a) < np.finfo(np.float32).tiny))]
+    same_bits(run("round", np.float32, a), evaluate(tf.round, a), nan_is_nan=True)

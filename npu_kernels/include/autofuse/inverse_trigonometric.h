@@ -119,14 +119,14 @@ __aicore__ inline void Atan2Of(const LocalTensor<float>& dst, const LocalTensor<
     o.Abs(a, ys);
     o.Abs(b, xs);
     o.Test(steep, a, b, CMPMODE::GT);
-    // Infinities become the largest float, twice of which compares equal: inf/inf is 1, finite/inf is next to 0; the
-    // quotient of a finite number by it is below half a unit of every result.
-    o.Mins(u, a, 3.4028234663852886e38f);
-    o.Mins(v, b, 3.4028234663852886e38f);
-    o.Min(d, u, v);
-    o.Max(u, u, v);
-    o.Maxs(u, u, 1.1754943508222875e-38f);  // 0/0 is 0 here
+    o.Min(d, a, b);
+    o.Max(u, a, b);
     o.Div(v, d, u);
+    o.Test(bits, d, u, CMPMODE::EQ);  // 1, infinity over infinity included
+    o.Set(a, 1.0f);
+    o.Pick(v, bits, a, v);
+    o.Test(bits, u, 0.0f, CMPMODE::GT);  // 0 over 0 is 0 here
+    o.Pick(v, bits, v, 0.0f);
     o.Mul(u, v, v);
     o.Odd(d, v, u, kAtanPoly);
     // steep: pi/2 - d; x negative (-0 included): pi - that. Low parts enter with d.

@@ -1,8 +1,9 @@
 // Why: the error function of float and its complement.
 //   Erf Erfc (dst, src, tmp, count)     in place; XxxTmpBytes(count)
-// Near 0 a polynomial; beyond, erfc(a) = exp(-a^2) q(t) / a with t = (a - 2) / (a + 2). erfc is small there and must be
-// accurate relative to itself, so exp(-a^2) is split at 12 bits of a, and the product is summed as head and tail.
-// Coefficients are minimax fits of the function named beside them. NaN gives NaN; the ends are exactly -1, 0, 1 and 2.
+// Near 0 a polynomial; beyond, erfc(a) = exp(-a^2) q(t) / a with t = (a - 2) / (a + 2). erfc is small there
+// and must be accurate relative to itself, so exp(-a^2) is split at 12 bits of a, and the product is summed
+// as head and tail. Coefficients are minimax fits of the function named beside them. NaN gives NaN; the ends
+// are exactly -1, 0, 1 and 2.
 #pragma once
 #include "ops_vector.h"
 
@@ -16,11 +17,12 @@ __aicore__ inline void ErfNearZero(const Lanes& v, const Floats& acc, const Floa
   v.Polynomial(acc, z, p);
 }
 
-// q(t) but for its leading term: erfc(a) exp(a^2) a on [0.68, 10.2], t = (a - 2) / (a + 2); t is clobbered by t q(t).
+// q(t) but for its leading term: erfc(a) exp(a^2) a on [0.68, 10.2], t = (a - 2) / (a + 2); t is clobbered by
+// t q(t).
 constexpr float kErfcLeading = 0.510791361f;
 constexpr float kErfcScale = 18446744073709551616.0f;  // 2^64
 __aicore__ inline void ErfcQuotient(const Lanes& v, const Floats& rest, const Floats& a, const Floats& t) {
-  constexpr float q[] = {0.167211041f,  -0.203844294f,    0.121513747f,   -0.0289764255f,  -0.00749954395f,
+  constexpr float q[] = {0.167211041f,   -0.203844294f,  0.121513747f,    -0.0289764255f,  -0.00749954395f,
                          0.00478076981f, 0.00103997346f, -0.00071208633f, -0.000135352791f};
   v.Adds(t, a, -2.0f);
   v.Adds(rest, a, 2.0f);
@@ -32,7 +34,8 @@ __aicore__ inline void ErfcQuotient(const Lanes& v, const Floats& rest, const Fl
 // a = |x| < 1: a + a p(a^2); elsewhere 1 - erfc(a), which need not be accurate relative to itself.
 struct ErfBody {
   static constexpr uint32_t kTensors = 4;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), near = s.Take<float>(chunk), far = s.Take<float>(chunk),
                  t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
@@ -60,7 +63,8 @@ struct ErfBody {
 // |x| < 0.7: (1 - x) - x p(x^2); elsewhere erfc(|x|) as above, and 2 minus that for negative x.
 struct ErfcBody {
   static constexpr uint32_t kTensors = 8;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), ah = s.Take<float>(chunk), al = s.Take<float>(chunk),
                  q = s.Take<float>(chunk), ql = s.Take<float>(chunk), e = s.Take<float>(chunk),
                  t = s.Take<float>(chunk), u = s.Take<float>(chunk);

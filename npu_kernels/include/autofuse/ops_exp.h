@@ -1,7 +1,8 @@
-// Why: exponentials, logarithms and hyperbolic functions of float, from the unit's Exp, Ln, Sqrt and Div. Where those
-// would cancel, a polynomial in a short interval takes over: its coefficients are minimax fits of the function named
-// beside them, relative error below 2^-29.
-//   Expm1 Log1p Sigmoid Tanh Sinh Cosh Asinh Acosh Atanh (dst, src, tmp, count)    in place; XxxTmpBytes(count)
+// Why: exponentials, logarithms and hyperbolic functions of float, from the unit's Exp, Ln, Sqrt and Div.
+// Where those would cancel, a polynomial in a short interval takes over: its coefficients are minimax fits of
+// the function named beside them, relative error below 2^-29.
+//   Expm1 Log1p Sigmoid Tanh Sinh Cosh Asinh Acosh Atanh (dst, src, tmp, count)    in place;
+//   XxxTmpBytes(count)
 // NaN gives NaN, and infinities, domains and -0.0 are C's. docs/numerics.md has the worst errors.
 #pragma once
 #include "ops_vector.h"
@@ -14,7 +15,8 @@ constexpr float kLn2 = 0.693147181f;
 // |x| < 0.7: x (1 + x q(x)); elsewhere exp(x) - 1, whose cancellation is harmless there.
 struct Expm1Body {
   static constexpr uint32_t kTensors = 2;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats near = s.Take<float>(chunk), far = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
     // ((exp(x) - 1) / x - 1) / x on [-0.7, 0.7]
@@ -38,8 +40,8 @@ struct Log1pBody {
   static constexpr uint32_t kTensors = 4;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch scratch,
                                     uint32_t chunk) {
-    const Floats far = scratch.Take<float>(chunk), s = scratch.Take<float>(chunk), z = scratch.Take<float>(chunk),
-                 r = scratch.Take<float>(chunk);
+    const Floats far = scratch.Take<float>(chunk), s = scratch.Take<float>(chunk),
+                 z = scratch.Take<float>(chunk), r = scratch.Take<float>(chunk);
     const Bits bits = scratch.Take<uint8_t>(chunk / 8);
     // (2 atanh(sqrt z) / sqrt z - 2) / z on [0, 1/9]
     constexpr float c[] = {0.666666687f, 0.400000542f, 0.28568396f, 0.22301501f, 0.171478435f, 0.217924118f};
@@ -63,7 +65,8 @@ struct Log1pBody {
 // exp(min(x, 0)) / (1 + exp(-|x|)): no overflow, tiny results keep their precision.
 struct SigmoidBody {
   static constexpr uint32_t kTensors = 2;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats top = s.Take<float>(chunk), bottom = s.Take<float>(chunk);
     v.Mins(top, x, 0.0f);
     v.Exp(top, top);
@@ -78,13 +81,15 @@ struct SigmoidBody {
 // a = |x| < 0.625: a + a^3 p(a^2); elsewhere 1 - 2 / (exp(2 a) + 1).
 struct TanhBody {
   static constexpr uint32_t kTensors = 4;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
     const Words sign = Block(s, kSign);
     // (tanh(sqrt z) / sqrt z - 1) / z on [0, 0.625^2]
-    constexpr float p[] = {-0.333333313f, 0.133332059f, -0.0539467633f, 0.0217007026f, -0.00817739777f, 0.0021429616f};
+    constexpr float p[] = {-0.333333313f, 0.133332059f,    -0.0539467633f,
+                           0.0217007026f, -0.00817739777f, 0.0021429616f};
     v.Abs(a, x);
     v.Mul(z, a, a);
     v.Polynomial(near, z, p);
@@ -116,7 +121,8 @@ __aicore__ inline void HalfExp(const Lanes& v, const Floats& e, const Floats& a,
 // a = |x| < 1: a + a^3 p(a^2); elsewhere e - 1 / (4 e).
 struct SinhBody {
   static constexpr uint32_t kTensors = 5;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
@@ -140,7 +146,8 @@ struct SinhBody {
 
 struct CoshBody {
   static constexpr uint32_t kTensors = 3;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), e = s.Take<float>(chunk), t = s.Take<float>(chunk);
     v.Abs(a, x);
     HalfExp(v, e, a, t);
@@ -149,9 +156,10 @@ struct CoshBody {
   }
 };
 
-// ln of `sum`, or of `a` plus ln 2 where the bits of a < 2048 are off (sum is 2 a there). `far` gets it; t is scratch.
-__aicore__ inline void LogOfSum(const Lanes& v, const Floats& far, const Floats& sum, const Floats& a, const Bits& bits,
-                                const Floats& t) {
+// ln of `sum`, or of `a` plus ln 2 where the bits of a < 2048 are off (sum is 2 a there). `far` gets it; t is
+// scratch.
+__aicore__ inline void LogOfSum(const Lanes& v, const Floats& far, const Floats& sum, const Floats& a,
+                                const Bits& bits, const Floats& t) {
   v.Choose(far, bits, sum, a);
   v.Ln(far, far);
   v.Fill(t, 0.0f);
@@ -162,14 +170,16 @@ __aicore__ inline void LogOfSum(const Lanes& v, const Floats& far, const Floats&
 // a = |x| < 1.25: a + a^3 p(a^2); elsewhere ln(a + sqrt(a^2 + 1)), from 2048 on ln a + ln 2.
 struct AsinhBody {
   static constexpr uint32_t kTensors = 5;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
     const Words sign = Block(s, kSign);
     // (asinh(sqrt z) / sqrt z - 1) / z on [0, 1.25^2]
-    constexpr float p[] = {-0.166666612f,    0.0749977902f, -0.0446118899f,  0.0301615708f,  -0.021436736f, 0.014750991f,
-                           -0.00890074763f, 0.00424632803f, -0.00143929082f, 0.000301011198f, -2.8831435e-05f};
+    constexpr float p[] = {-0.166666612f,   0.0749977902f,   -0.0446118899f,  0.0301615708f,
+                           -0.021436736f,   0.014750991f,    -0.00890074763f, 0.00424632803f,
+                           -0.00143929082f, 0.000301011198f, -2.8831435e-05f};
     v.Abs(a, x);
     v.Mul(z, a, a);
     v.Polynomial(near, z, p);
@@ -190,13 +200,14 @@ struct AsinhBody {
 // t = x - 1 < 0.5: sqrt(2 t) (1 + t p(t)); elsewhere ln(x + sqrt(t (x + 1))), from 2048 on ln x + ln 2.
 struct AcoshBody {
   static constexpr uint32_t kTensors = 5;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats t = s.Take<float>(chunk), root = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk), sum = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
     // (acosh(1 + t) / sqrt(2 t) - 1) / t on [0, 0.5]
-    constexpr float p[] = {-0.0833333284f, 0.0187497232f, -0.0055766562f, 0.00187580951f, -0.000624374487f,
-                           0.000143245474f};
+    constexpr float p[] = {-0.0833333284f, 0.0187497232f,    -0.0055766562f,
+                           0.00187580951f, -0.000624374487f, 0.000143245474f};
     v.Adds(t, x, -1.0f);
     v.Add(root, t, t);
     v.Sqrt(root, root);
@@ -218,14 +229,15 @@ struct AcoshBody {
 // a = |x| < 0.5: a + a^3 p(a^2); elsewhere ln((1 + a) / (1 - a)) / 2.
 struct AtanhBody {
   static constexpr uint32_t kTensors = 4;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
     const Words sign = Block(s, kSign);
     // (atanh(sqrt z) / sqrt z - 1) / z on [0, 0.25]
-    constexpr float p[] = {0.333333373f, 0.199997276f, 0.142948523f, 0.109671816f, 0.102826893f, 0.0245219246f,
-                           0.17594254f};
+    constexpr float p[] = {0.333333373f, 0.199997276f,  0.142948523f, 0.109671816f,
+                           0.102826893f, 0.0245219246f, 0.17594254f};
     v.Abs(a, x);
     v.Mul(z, a, a);
     v.Polynomial(near, z, p);

@@ -1,8 +1,10 @@
 // Why: int32 division and remainder by a constant that is not 0; the unit has no integer division.
-//   TruncateDivBy FloorDivBy TruncateModBy FloorModBy (dst, src, divisor, tmp, count)     in place; IntDivTmpBytes(count)
-// The quotient is estimated in float twice (the remainder of the first estimate is divided again), which leaves it off by
-// at most one; the remainder's sign corrects that. Exact for every int32. FloorDivBy follows TensorFlow's formula,
-// (1 - |a| - |b|) / |b| for different signs, with its wrap-around at the ends of the range. The divisor is not INT_MIN.
+//   TruncateDivBy FloorDivBy TruncateModBy FloorModBy (dst, src, divisor, tmp, count)     in place;
+//   IntDivTmpBytes(count)
+// The quotient is estimated in float twice (the remainder of the first estimate is divided again), which
+// leaves it off by at most one; the remainder's sign corrects that. Exact for every int32. FloorDivBy follows
+// TensorFlow's formula, (1 - |a| - |b|) / |b| for different signs, with its wrap-around at the ends of the
+// range. The divisor is not INT_MIN.
 #pragma once
 #include "ops_vector.h"
 
@@ -42,8 +44,8 @@ struct IntLanes {
 constexpr uint32_t kIntDivTensors = 5;
 
 // q, r = a / d and a % d as C has them, d > 0. a survives; t and u are scratch.
-__aicore__ inline void DivideBy(const IntLanes& v, const Ints& q, const Ints& r, const Ints& a, int32_t d, const Ints& t,
-                                const Ints& u) {
+__aicore__ inline void DivideBy(const IntLanes& v, const Ints& q, const Ints& r, const Ints& a, int32_t d,
+                                const Ints& t, const Ints& u) {
   const float inverse = 1.0f / static_cast<float>(d);
   const uint32_t n = static_cast<uint32_t>(v.n);
   const Floats f = u.ReinterpretCast<float>();
@@ -81,8 +83,8 @@ __aicore__ inline void DivideBy(const IntLanes& v, const Ints& q, const Ints& r,
 enum class IntDivision { kTruncateDiv, kFloorDiv, kTruncateMod, kFloorMod };
 
 template <IntDivision kind>
-__aicore__ inline void IntDivChunk(const IntLanes& v, const Ints& dst, const Ints& a, int32_t divisor, Scratch s,
-                                   uint32_t chunk) {
+__aicore__ inline void IntDivChunk(const IntLanes& v, const Ints& dst, const Ints& a, int32_t divisor,
+                                   Scratch s, uint32_t chunk) {
   const Ints q = s.Take<int32_t>(chunk), r = s.Take<int32_t>(chunk), t = s.Take<int32_t>(chunk),
              u = s.Take<int32_t>(chunk), b = s.Take<int32_t>(chunk);
   const int32_t d = divisor < 0 ? -divisor : divisor;
@@ -122,33 +124,35 @@ __aicore__ inline void IntDivChunk(const IntLanes& v, const Ints& dst, const Int
 }
 
 template <IntDivision kind>
-__aicore__ inline void IntDiv(const Ints& dst, const Ints& src, int32_t divisor, const LocalTensor<uint8_t>& tmp,
-                              uint32_t count) {
+__aicore__ inline void IntDiv(const Ints& dst, const Ints& src, int32_t divisor,
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   const uint32_t chunk = Least(RoundUp(count, 256), OpsChunk<kIntDivTensors>());
   for (uint32_t at = 0; at < count; at += chunk) {
     if (at) Sync();
-    IntDivChunk<kind>(IntLanes{static_cast<int32_t>(Least(count - at, chunk))}, dst[at], src[at], divisor, Scratch(tmp),
-                      chunk);
+    IntDivChunk<kind>(IntLanes{static_cast<int32_t>(Least(count - at, chunk))}, dst[at], src[at], divisor,
+                      Scratch(tmp), chunk);
   }
 }
 
 }  // namespace ops
 
-__aicore__ constexpr inline uint32_t IntDivTmpBytes(uint32_t count) { return ops::OpsTmpBytes<ops::kIntDivTensors>(count); }
-__aicore__ inline void TruncateDivBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, int32_t divisor,
-                                     const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ constexpr inline uint32_t IntDivTmpBytes(uint32_t count) {
+  return ops::OpsTmpBytes<ops::kIntDivTensors>(count);
+}
+__aicore__ inline void TruncateDivBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src,
+                                     int32_t divisor, const LocalTensor<uint8_t>& tmp, uint32_t count) {
   ops::IntDiv<ops::IntDivision::kTruncateDiv>(dst, src, divisor, tmp, count);
 }
-__aicore__ inline void FloorDivBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, int32_t divisor,
-                                  const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ inline void FloorDivBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src,
+                                  int32_t divisor, const LocalTensor<uint8_t>& tmp, uint32_t count) {
   ops::IntDiv<ops::IntDivision::kFloorDiv>(dst, src, divisor, tmp, count);
 }
-__aicore__ inline void TruncateModBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, int32_t divisor,
-                                     const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ inline void TruncateModBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src,
+                                     int32_t divisor, const LocalTensor<uint8_t>& tmp, uint32_t count) {
   ops::IntDiv<ops::IntDivision::kTruncateMod>(dst, src, divisor, tmp, count);
 }
-__aicore__ inline void FloorModBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, int32_t divisor,
-                                  const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ inline void FloorModBy(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src,
+                                  int32_t divisor, const LocalTensor<uint8_t>& tmp, uint32_t count) {
   ops::IntDiv<ops::IntDivision::kFloorMod>(dst, src, divisor, tmp, count);
 }
 

@@ -1,8 +1,8 @@
 // Why: x to the power of y for floats, with C's results for every special case and about one ulp of error.
 //   Pow(dst, x, y, tmp, count)     in place (dst may be x or y); PowTmpBytes(count)
-// x^y = 2^(y log2 |x|). y log2 |x| can be 128 and must be right to 2^-25, so log2 is computed as head + tail with about
-// 34 bits: |x| = m 2^e with m in [sqrt(1/2), sqrt 2), s = (m - 1) / (m + 1), log2 m = 2 / (3 ln 2) s (3 + s^2 + r). Products
-// of heads of 12 bits are exact.
+// x^y = 2^(y log2 |x|). y log2 |x| can be 128 and must be right to 2^-25, so log2 is computed as head + tail
+// with about 34 bits: |x| = m 2^e with m in [sqrt(1/2), sqrt 2), s = (m - 1) / (m + 1), log2 m = 2 / (3 ln 2)
+// s (3 + s^2 + r). Products of heads of 12 bits are exact.
 #pragma once
 #include "ops_vector.h"
 
@@ -21,7 +21,8 @@ __aicore__ inline void LogTwo(const Lanes& v, const Floats& head, const Floats& 
   // 3 (atanh(sqrt z) / sqrt z - 1 - z / 3) / z^2 on [0, 0.0296]
   constexpr float c[] = {0.599999964f, 0.428578228f, 0.332768828f, 0.292129159f};
   const Ints e = t0.ReinterpretCast<int32_t>(), m = t1.ReinterpretCast<int32_t>();
-  AscendC::Adds(e, a.ReinterpretCast<int32_t>(), int32_t(-0x3f3504f3), v.Count());  // minus the bits of sqrt(1/2)
+  AscendC::Adds(e, a.ReinterpretCast<int32_t>(), int32_t(-0x3f3504f3),
+                v.Count());  // minus the bits of sqrt(1/2)
   Sync();
   AscendC::ShiftRight(e, e, int32_t(23), v.Count());
   Sync();
@@ -33,42 +34,42 @@ __aicore__ inline void LogTwo(const Lanes& v, const Floats& head, const Floats& 
   Sync();
   // m + 1 = gh + gl; s = sh + sl
   v.Adds(t2, t1, 1.0f);
-  v.And(t3, t2, head12);       // gh
+  v.And(t3, t2, head12);  // gh
   v.Adds(t4, t3, -1.0f);
-  v.Sub(t4, t1, t4);           // gl
-  v.Adds(t1, t1, -1.0f);       // m - 1
-  v.Div(head, t1, t2);         // s
-  v.And(tail, head, head12);   // sh
+  v.Sub(t4, t1, t4);          // gl
+  v.Adds(t1, t1, -1.0f);      // m - 1
+  v.Div(head, t1, t2);        // s
+  v.And(tail, head, head12);  // sh
   v.Mul(t3, t3, tail);
   v.Sub(t1, t1, t3);
   v.Mul(t4, t4, tail);
   v.Sub(t1, t1, t4);
-  v.Div(t1, t1, t2);           // sl
+  v.Div(t1, t1, t2);  // sl
   // z = zh + dz; r = z^2 c(z) + dz
-  v.Mul(t2, tail, tail);       // zh
+  v.Mul(t2, tail, tail);  // zh
   v.Add(t3, tail, head);
-  v.Mul(t3, t3, t1);           // dz
-  v.Add(t4, t2, t3);           // z
+  v.Mul(t3, t3, t1);  // dz
+  v.Add(t4, t2, t3);  // z
   v.Polynomial(t5, t4, c);
   v.Mul(t5, t5, t4);
   v.Mul(t5, t5, t4);
-  v.Add(t5, t5, t3);           // r
+  v.Add(t5, t5, t3);  // r
   // 3 + zh + r = th + tl
   v.Adds(t3, t2, 3.0f);
   v.Add(t3, t3, t5);
-  v.And(t3, t3, head12);       // th
+  v.And(t3, t3, head12);  // th
   v.Adds(t4, t3, -3.0f);
   v.Sub(t4, t4, t2);
-  v.Sub(t4, t5, t4);           // tl
+  v.Sub(t4, t5, t4);  // tl
   // (sh + sl) (th + tl) = ph + pl
   v.Mul(t2, tail, t3);
   v.Mul(t1, t1, t3);
   v.Mul(t4, t4, head);
   v.Add(t1, t1, t4);
   v.Add(t3, t2, t1);
-  v.And(t3, t3, head12);       // ph
+  v.And(t3, t3, head12);  // ph
   v.Sub(t2, t3, t2);
-  v.Sub(t1, t1, t2);           // pl
+  v.Sub(t1, t1, t2);  // pl
   // e + scale (ph + pl)
   v.Muls(t2, t3, kScaleHead);
   v.Add(head, t0, t2);
@@ -82,8 +83,8 @@ __aicore__ inline void LogTwo(const Lanes& v, const Floats& head, const Floats& 
 
 struct PowBody {
   static constexpr uint32_t kTensors = 9;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y, Scratch s,
-                                    uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y,
+                                    Scratch s, uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), head = s.Take<float>(chunk), tail = s.Take<float>(chunk),
                  t0 = s.Take<float>(chunk), t1 = s.Take<float>(chunk), t2 = s.Take<float>(chunk),
                  t3 = s.Take<float>(chunk), t4 = s.Take<float>(chunk), t5 = s.Take<float>(chunk);
@@ -108,7 +109,7 @@ struct PowBody {
     v.Add(tail, tail, head);
     v.And(t2, y, head12);
     v.Sub(t3, y, t2);
-    v.Mul(t2, t2, t1);       // exact
+    v.Mul(t2, t2, t1);  // exact
     v.Mul(t3, t3, t1);
     v.Mul(t4, tail, y);
     v.Add(t3, t3, t4);
@@ -119,9 +120,9 @@ struct PowBody {
     v.Sub(t2, t2, t4);
     v.Add(t2, t2, t3);
     v.Maxs(t2, t2, -0.6f);
-    v.Mins(t2, t2, 0.6f);    // f
+    v.Mins(t2, t2, 0.6f);  // f
     // (2^f - 1) / f on [-0.51, 0.51]
-    constexpr float exp2[] = {0.693147182f,   0.240226507f,    0.0555041097f,   0.009618029f,
+    constexpr float exp2[] = {0.693147182f,   0.240226507f,    0.0555041097f, 0.009618029f,
                               0.00133334205f, 0.000154696841f, 1.5317466e-05f};
     v.Polynomial(t1, t2, exp2);
     v.Mul(t1, t1, t2);
@@ -149,7 +150,7 @@ struct PowBody {
     // Negative x: odd y flips the sign, a y that is no integer gives NaN (not for zeros and infinities).
     v.Muls(t2, y, 1.0f);
     v.Rint(t0, t2);
-    v.Compare(bits, t0, t2, CMPMODE::EQ);   // y is an integer (infinities are)
+    v.Compare(bits, t0, t2, CMPMODE::EQ);  // y is an integer (infinities are)
     v.Muls(t3, t2, 0.5f);
     v.Rint(t4, t3);
     v.Compare(other, t3, t4, CMPMODE::NE);  // y / 2 is none
@@ -157,11 +158,11 @@ struct PowBody {
     v.Fill(t3, -0.0f);
     v.Choose(t3, other, t3, 0.0f);
     // t4 = the sign of x where y is odd, as bits to be or-ed
-    AscendC::And(t4.ReinterpretCast<uint16_t>(), t3.ReinterpretCast<uint16_t>(), x.ReinterpretCast<uint16_t>(),
-                 static_cast<int32_t>(2 * v.n));
+    AscendC::And(t4.ReinterpretCast<uint16_t>(), t3.ReinterpretCast<uint16_t>(),
+                 x.ReinterpretCast<uint16_t>(), static_cast<int32_t>(2 * v.n));
     Sync();
-    AscendC::Or(t1.ReinterpretCast<uint16_t>(), t1.ReinterpretCast<uint16_t>(), t4.ReinterpretCast<uint16_t>(),
-                static_cast<int32_t>(2 * v.n));
+    AscendC::Or(t1.ReinterpretCast<uint16_t>(), t1.ReinterpretCast<uint16_t>(),
+                t4.ReinterpretCast<uint16_t>(), static_cast<int32_t>(2 * v.n));
     Sync();
     // keep = y is an integer, or x >= 0, or |x| infinite; x = -0.0 counts as x >= 0
     v.Muls(t3, x, 1.0f);
@@ -186,7 +187,9 @@ struct PowBody {
     Sync();
     v.Mul(p, p, k.ReinterpretCast<float>());
   }
-  __aicore__ static inline int32_t MaskWords(const Lanes& v) { return static_cast<int32_t>(RoundUp(v.n, 64) / 16); }
+  __aicore__ static inline int32_t MaskWords(const Lanes& v) {
+    return static_cast<int32_t>(RoundUp(v.n, 64) / 16);
+  }
   __aicore__ static inline void AndBits(const Lanes& v, const Bits& d, const Bits& a, const Bits& b) {
     AscendC::And(d.ReinterpretCast<uint16_t>(), a.ReinterpretCast<uint16_t>(), b.ReinterpretCast<uint16_t>(),
                  MaskWords(v));

@@ -1,9 +1,9 @@
-// Why: the exact remainder of float division: C's fmod, and TensorFlow's FloorMod, which adds the divisor where the
-// remainder is not 0 and has the other sign.
+// Why: the exact remainder of float division: C's fmod, and TensorFlow's FloorMod, which adds the divisor
+// where the remainder is not 0 and has the other sign.
 //   TruncateMod FloorMod (dst, x, y, tmp, count)     in place (dst may be x or y); XxxTmpBytes(count)
-// A quotient up to 1024 leaves an exact remainder on the vector unit: the divisor is split at 12 bits, and the quotient is
-// rounded to nearest so that what stays fits 24 bits. Other quotients (and those that are no numbers) are reduced one by
-// one on the scalar unit by integer division of the significands.
+// A quotient up to 1024 leaves an exact remainder on the vector unit: the divisor is split at 12 bits, and
+// the quotient is rounded to nearest so that what stays fits 24 bits. Other quotients (and those that are no
+// numbers) are reduced one by one on the scalar unit by integer division of the significands.
 #pragma once
 #include "ops_vector.h"
 
@@ -35,14 +35,15 @@ __aicore__ inline uint32_t RemainderBits(uint32_t x, uint32_t y) {
 }
 
 // r[i] = |x[i]| fmod |y[i]| where `vector` has no bit.
-__aicore__ inline void RemaindersOneByOne(const Floats& r, const Floats& x, const Floats& y, const Bits& vector,
-                                          uint32_t n) {
+__aicore__ inline void RemaindersOneByOne(const Floats& r, const Floats& x, const Floats& y,
+                                          const Bits& vector, uint32_t n) {
   AscendC::TPipe* const pipe = GetTPipePtr();
   const auto ready = static_cast<AscendC::TEventID>(pipe->FetchEventID(AscendC::HardEvent::V_S));
   AscendC::SetFlag<AscendC::HardEvent::V_S>(ready);
   AscendC::WaitFlag<AscendC::HardEvent::V_S>(ready);
-  const LocalTensor<uint32_t> words = vector.ReinterpretCast<uint32_t>(), result = r.ReinterpretCast<uint32_t>(),
-                              xs = x.ReinterpretCast<uint32_t>(), ys = y.ReinterpretCast<uint32_t>();
+  const LocalTensor<uint32_t> words = vector.ReinterpretCast<uint32_t>(),
+                              result = r.ReinterpretCast<uint32_t>(), xs = x.ReinterpretCast<uint32_t>(),
+                              ys = y.ReinterpretCast<uint32_t>();
   for (uint32_t at = 0; at < n; at += 32) {
     uint32_t word = ~words.GetValue(at / 32);
     if (n - at < 32) word &= (1u << (n - at)) - 1;
@@ -57,8 +58,8 @@ __aicore__ inline void RemaindersOneByOne(const Floats& r, const Floats& x, cons
 template <bool kFloor>
 struct RemainderBody {
   static constexpr uint32_t kTensors = 6;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y, Scratch s,
-                                    uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y,
+                                    Scratch s, uint32_t chunk) {
     const Floats ax = s.Take<float>(chunk), ay = s.Take<float>(chunk), q = s.Take<float>(chunk),
                  r = s.Take<float>(chunk), t = s.Take<float>(chunk), u = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8), other = s.Take<uint8_t>(chunk / 8);

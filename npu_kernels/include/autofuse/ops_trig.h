@@ -1,8 +1,10 @@
 // Why: sine, cosine, tangent and the inverse functions of float, for every argument.
-//   Sin Cos Tan Asin Acos Atan (dst, src, tmp, count)   Atan2(dst, y, x, tmp, count)     in place; XxxTmpBytes(count)
-// Arguments up to 12000 are reduced by multiples of pi/2 in five exact pieces on the vector unit; larger ones, which
-// are rare, one by one on the scalar unit with 96 bits of 2/pi (Payne and Hanek's method). Coefficients are minimax fits
-// of the function named beside them, relative error below 2^-28. NaN, infinities, domains and zeros are C's.
+//   Sin Cos Tan Asin Acos Atan (dst, src, tmp, count)   Atan2(dst, y, x, tmp, count)     in place;
+//   XxxTmpBytes(count)
+// Arguments up to 12000 are reduced by multiples of pi/2 in five exact pieces on the vector unit; larger
+// ones, which are rare, one by one on the scalar unit with 96 bits of 2/pi (Payne and Hanek's method).
+// Coefficients are minimax fits of the function named beside them, relative error below 2^-28. NaN,
+// infinities, domains and zeros are C's.
 #pragma once
 #include "ops_vector.h"
 
@@ -18,21 +20,24 @@ struct Reduced {
   Floats head, tail, quarter;
 };
 
-// One large finite argument by its bits. 2^e * m * 2/pi modulo 4 from the 96 bits of 2/pi that matter, then times pi/2.
+// One large finite argument by its bits. 2^e * m * 2/pi modulo 4 from the 96 bits of 2/pi that matter, then
+// times pi/2.
 __aicore__ inline void ReduceLargeArgument(const Reduced& r, uint32_t at, uint32_t bits) {
   // 2/pi = 0.a2f9836e..., after one word of zeros
-  constexpr uint32_t kTwoOverPi[] = {0,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+  constexpr uint32_t kTwoOverPi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                      0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
   const uint64_t m = (bits & 0x7fffffu) | 0x800000u;
   const int32_t e = static_cast<int32_t>(bits >> 23 & 0xff) - 150;
-  // Bits of 2/pi with a weight of 4 or more after the multiplication drop out: the first that stays is number e - 1.
+  // Bits of 2/pi with a weight of 4 or more after the multiplication drop out: the first that stays is number
+  // e - 1.
   const uint32_t first = static_cast<uint32_t>(e - 2 + 32), word = first / 32, shift = first % 32;
   uint64_t window[3];
   for (uint32_t i = 0; i < 3; ++i) {
     const uint64_t pair = static_cast<uint64_t>(kTwoOverPi[word + i]) << 32 | kTwoOverPi[word + i + 1];
     window[i] = (pair << shift) >> 32;
   }
-  const uint64_t low = m * window[2], middle = m * window[1] + (low >> 32), high = m * window[0] + (middle >> 32);
+  const uint64_t low = m * window[2], middle = m * window[1] + (low >> 32),
+                 high = m * window[0] + (middle >> 32);
   const uint64_t fixed = high << 32 | (middle & 0xffffffffu);  // modulo 4 in units of 2^-62
   uint64_t fraction = fixed << 2 | (low & 0xffffffffu) >> 30;
   uint32_t quarter = static_cast<uint32_t>(fixed >> 62);
@@ -46,8 +51,8 @@ __aicore__ inline void ReduceLargeArgument(const Reduced& r, uint32_t at, uint32
     negative = !negative;
     quarter = 4 - quarter % 4;
   }
-  // fraction / 2^64 * pi/2 as the leading 24 bits and the 24 after them. A float is never so near to a multiple of
-  // pi/2 that `fraction` is 0.
+  // fraction / 2^64 * pi/2 as the leading 24 bits and the 24 after them. A float is never so near to a
+  // multiple of pi/2 that `fraction` is 0.
   uint32_t leading = 0;
   while (!(fraction >> 63)) {
     fraction <<= 1;
@@ -61,19 +66,22 @@ __aicore__ inline void ReduceLargeArgument(const Reduced& r, uint32_t at, uint32
   const uint32_t exponent = 127 - leading;  // product / 2^63 * 2^(1 - 1 - leading)
   const uint32_t sign = negative ? kSign : 0;
   const Ints head = r.head.ReinterpretCast<int32_t>(), tail = r.tail.ReinterpretCast<int32_t>();
-  head.SetValue(at, static_cast<int32_t>(sign | exponent << 23 | (static_cast<uint32_t>(product >> 40) & 0x7fffffu)));
+  head.SetValue(
+      at, static_cast<int32_t>(sign | exponent << 23 | (static_cast<uint32_t>(product >> 40) & 0x7fffffu)));
   uint32_t rest = static_cast<uint32_t>(product >> 16 & 0xffffffu);
   uint32_t below = 1;
   while (rest && !(rest & 0x800000u)) {
     rest <<= 1;
     ++below;
   }
-  tail.SetValue(at, static_cast<int32_t>(rest ? sign | (exponent - 23 - below) << 23 | (rest & 0x7fffffu) : 0));
+  tail.SetValue(at,
+                static_cast<int32_t>(rest ? sign | (exponent - 23 - below) << 23 | (rest & 0x7fffffu) : 0));
   r.quarter.SetValue(at, static_cast<float>(static_cast<int32_t>(quarter % 4)));
 }
 
 // Replaces what the vector unit could not reduce: bits of |x| > kLargestVectorArgument are on (NaN off).
-__aicore__ inline void ReduceLargeArguments(const Reduced& r, const Floats& x, const Bits& large, uint32_t n) {
+__aicore__ inline void ReduceLargeArguments(const Reduced& r, const Floats& x, const Bits& large,
+                                            uint32_t n) {
   AscendC::TPipe* const pipe = GetTPipePtr();
   const auto ready = static_cast<AscendC::TEventID>(pipe->FetchEventID(AscendC::HardEvent::V_S));
   AscendC::SetFlag<AscendC::HardEvent::V_S>(ready);
@@ -95,8 +103,8 @@ __aicore__ inline void ReduceLargeArguments(const Reduced& r, const Floats& x, c
 }
 
 // t and u are scratch.
-__aicore__ inline void Reduce(const Lanes& v, const Reduced& r, const Floats& x, const Bits& bits, const Floats& t,
-                              const Floats& u) {
+__aicore__ inline void Reduce(const Lanes& v, const Reduced& r, const Floats& x, const Bits& bits,
+                              const Floats& t, const Floats& u) {
   // pi/2 = p0 + ... + p4; k * p0 and k * p1 are exact for |x| <= 12000, and so are the differences they leave
   constexpr float p0 = 1.5703125f, p1 = 0.000483751297f, p2 = 7.54953362e-08f, p3 = 2.56328292e-12f,
                   p4 = 6.12323426e-17f;
@@ -138,7 +146,8 @@ __aicore__ inline void OddQuarters(const Lanes& v, const Bits& bits, const Ints&
 template <int32_t kShift>
 struct SineBody {
   static constexpr uint32_t kTensors = 7;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Reduced r{s.Take<float>(chunk), s.Take<float>(chunk), s.Take<float>(chunk)};
     const Floats z = s.Take<float>(chunk), sine = s.Take<float>(chunk), cosine = s.Take<float>(chunk),
                  t = s.Take<float>(chunk);
@@ -161,9 +170,9 @@ struct SineBody {
     v.Mul(t, r.head, r.tail);
     v.Sub(cosine, cosine, t);
     v.Muls(z, z, 0.5f);
-    v.SubFrom(r.head, 1.0f, z);   // w = 1 - z/2, rounded
+    v.SubFrom(r.head, 1.0f, z);  // w = 1 - z/2, rounded
     v.SubFrom(t, 1.0f, r.head);
-    v.Sub(t, t, z);               // what w lost
+    v.Sub(t, t, z);  // what w lost
     v.Add(cosine, cosine, t);
     v.Add(cosine, cosine, r.head);
     const Ints k = r.quarter.ReinterpretCast<int32_t>(), flip = t.ReinterpretCast<int32_t>();
@@ -198,7 +207,8 @@ using CosBody = SineBody<1>;
 // tan r = r + (r z p(z) + tail (1 + 1.5 z)); -1 / tan r in odd quarters.
 struct TanBody {
   static constexpr uint32_t kTensors = 6;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Reduced r{s.Take<float>(chunk), s.Take<float>(chunk), s.Take<float>(chunk)};
     const Floats z = s.Take<float>(chunk), tangent = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
@@ -232,7 +242,8 @@ struct TanBody {
 __aicore__ inline void ArcSineParts(const Lanes& v, const Floats& a, const Floats& base, const Floats& rest,
                                     const Bits& small, const Floats& z) {
   // (asin(sqrt z) / sqrt z - 1) / z on [0, 1/4]
-  constexpr float p[] = {0.166666597f, 0.0750050396f, 0.0445169546f, 0.0318077244f, 0.0144385872f, 0.0375164747f};
+  constexpr float p[] = {0.166666597f,  0.0750050396f, 0.0445169546f,
+                         0.0318077244f, 0.0144385872f, 0.0375164747f};
   v.Compare(small, a, 0.5f, CMPMODE::LE);
   v.SubFrom(base, 1.0f, a);
   v.Muls(base, base, 0.5f);
@@ -248,7 +259,8 @@ __aicore__ inline void ArcSineParts(const Lanes& v, const Floats& a, const Float
 // asin(a), or pi/2 - 2 asin(sqrt((1 - a) / 2)).
 struct AsinBody {
   static constexpr uint32_t kTensors = 4;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), base = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk);
     const Bits small = s.Take<uint8_t>(chunk / 8);
@@ -269,7 +281,8 @@ struct AsinBody {
 // pi/2 - asin(x); 2 asin(sqrt((1 - a) / 2)) for x > 1/2 and pi minus that for x < -1/2.
 struct AcosBody {
   static constexpr uint32_t kTensors = 6;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), base = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk), near = s.Take<float>(chunk), far = s.Take<float>(chunk);
     const Bits small = s.Take<uint8_t>(chunk / 8), bits = s.Take<uint8_t>(chunk / 8);
@@ -298,8 +311,9 @@ struct AcosBody {
 // rest of atan on [0, 1]: atan q = q + rest. z is scratch.
 __aicore__ inline void ArcTangentRest(const Lanes& v, const Floats& rest, const Floats& q, const Floats& z) {
   // (atan(sqrt z) / sqrt z - 1) / z on [0, 1]
-  constexpr float p[] = {-0.333333313f, 0.199999273f,  -0.142841667f, 0.110945031f,  -0.0898543671f,  0.0725943148f,
-                         -0.0545158423f, 0.0344757251f, -0.0162993409f, 0.00492631085f, -0.000697949028f};
+  constexpr float p[] = {-0.333333313f,  0.199999273f,   -0.142841667f,   0.110945031f,
+                         -0.0898543671f, 0.0725943148f,  -0.0545158423f,  0.0344757251f,
+                         -0.0162993409f, 0.00492631085f, -0.000697949028f};
   v.Mul(z, q, q);
   v.Polynomial(rest, z, p);
   v.Mul(rest, rest, z);
@@ -316,7 +330,8 @@ __aicore__ inline void HalfPiMinus(const Lanes& v, const Floats& d, const Floats
 // q = |x| or, beyond 1, 1 / |x|, which gives pi/2 - atan q.
 struct AtanBody {
   static constexpr uint32_t kTensors = 4;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s, uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
+                                    uint32_t chunk) {
     const Floats q = s.Take<float>(chunk), t = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk);
     const Bits beyond = s.Take<uint8_t>(chunk / 8);
@@ -336,8 +351,8 @@ struct AtanBody {
 // With q = min / max of |y| and |x|: atan q, reflected at pi/4 where |y| > |x|, at pi/2 where x is negative.
 struct Atan2Body {
   static constexpr uint32_t kTensors = 6;
-  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& y, const Floats& x, Scratch s,
-                                    uint32_t chunk) {
+  __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& y, const Floats& x,
+                                    Scratch s, uint32_t chunk) {
     const Floats ax = s.Take<float>(chunk), ay = s.Take<float>(chunk), q = s.Take<float>(chunk),
                  t = s.Take<float>(chunk), rest = s.Take<float>(chunk), z = s.Take<float>(chunk);
     const Bits steep = s.Take<uint8_t>(chunk / 8), bits = s.Take<uint8_t>(chunk / 8);

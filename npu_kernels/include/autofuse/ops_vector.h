@@ -1,9 +1,9 @@
-// Why: what the transcendental helpers (ops_*.h) share: float instructions on a chunk where each waits for the one
-// before, polynomials, selects, signs, and the split of a float into a 12-bit head and a tail.
-// Contract: that of common.h; dst of an ops_* helper may be its (first) source, because every chunk writes dst last.
-// Scratch of a helper with t float tensors: min(round_up(count, 256), chunk) * (32 t + 2) / 8 + 64 bytes, where the
-// chunk is what fits 32 KiB (OpsTmpBytes<t>): longer chunks than common.h's, because these chains are long and every
-// instruction costs about 20 cycles to start. All use Select's reserved 8 KiB.
+// Why: what the transcendental helpers (ops_*.h) share: float instructions on a chunk where each waits for
+// the one before, polynomials, selects, signs, and the split of a float into a 12-bit head and a tail.
+// Contract: that of common.h; dst of an ops_* helper may be its (first) source, because every chunk writes
+// dst last. Scratch of a helper with t float tensors: min(round_up(count, 256), chunk) * (32 t + 2) / 8 + 64
+// bytes, where the chunk is what fits 32 KiB (OpsTmpBytes<t>): longer chunks than common.h's, because these
+// chains are long and every instruction costs about 20 cycles to start. All use Select's reserved 8 KiB.
 #pragma once
 #include "common.h"
 
@@ -112,7 +112,8 @@ struct Lanes {
     Div(d, t, a);
   }
 
-  // Gives a value to the lanes after n that Compare reads: where the scalar unit reads the bits, all must be known.
+  // Gives a value to the lanes after n that Compare reads: where the scalar unit reads the bits, all must be
+  // known.
   __aicore__ inline void DefineRest(const Floats& d) const {
     if (n % 64 == 0) return;
     AscendC::Duplicate(d, 0.0f, static_cast<int32_t>(RoundUp(n, 64)));
@@ -128,7 +129,8 @@ struct Lanes {
     AscendC::Compare(bits, a, b, mode, RoundUp(n, 64));
     Sync();
   }
-  __aicore__ inline void Choose(const Floats& d, const Bits& bits, const Floats& yes, const Floats& no) const {
+  __aicore__ inline void Choose(const Floats& d, const Bits& bits, const Floats& yes,
+                                const Floats& no) const {
     AscendC::Select(d, bits, yes, no, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
     Sync();
   }
@@ -155,11 +157,11 @@ struct Lanes {
     Sync();
   }
   // d = the non-negative `magnitude` with the sign of x. `sign` is a block of 0x80000000, t scratch.
-  __aicore__ inline void WithSign(const Floats& d, const Floats& magnitude, const Floats& x, const Words& sign,
-                                  const Floats& t) const {
+  __aicore__ inline void WithSign(const Floats& d, const Floats& magnitude, const Floats& x,
+                                  const Words& sign, const Floats& t) const {
     And(t, x, sign);
-    AscendC::Or(d.ReinterpretCast<uint16_t>(), magnitude.ReinterpretCast<uint16_t>(), t.ReinterpretCast<uint16_t>(),
-                static_cast<int32_t>(2 * n));
+    AscendC::Or(d.ReinterpretCast<uint16_t>(), magnitude.ReinterpretCast<uint16_t>(),
+                t.ReinterpretCast<uint16_t>(), static_cast<int32_t>(2 * n));
     Sync();
   }
 };
@@ -172,11 +174,13 @@ __aicore__ inline Words Block(Scratch& s, uint32_t pattern) {
   return block.ReinterpretCast<uint16_t>();
 }
 constexpr uint32_t kSign = 0x80000000u;
-constexpr uint32_t kHead12 = 0xfffff000u;  // the leading 12 of a float's 24 significant bits: head * head is exact
+constexpr uint32_t kHead12 =
+    0xfffff000u;  // the leading 12 of a float's 24 significant bits: head * head is exact
 
 // Runs Body::Run(lanes, dst, src, scratch, chunk) over chunks.
 template <typename Body>
-__aicore__ inline void Unary(const Floats& dst, const Floats& src, const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ inline void Unary(const Floats& dst, const Floats& src, const LocalTensor<uint8_t>& tmp,
+                             uint32_t count) {
   const uint32_t chunk = Least(RoundUp(count, 256), OpsChunk<Body::kTensors>());
   for (uint32_t at = 0; at < count; at += chunk) {
     if (at) Sync();
@@ -184,8 +188,8 @@ __aicore__ inline void Unary(const Floats& dst, const Floats& src, const LocalTe
   }
 }
 template <typename Body>
-__aicore__ inline void Binary(const Floats& dst, const Floats& a, const Floats& b, const LocalTensor<uint8_t>& tmp,
-                              uint32_t count) {
+__aicore__ inline void Binary(const Floats& dst, const Floats& a, const Floats& b,
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   const uint32_t chunk = Least(RoundUp(count, 256), OpsChunk<Body::kTensors>());
   for (uint32_t at = 0; at < count; at += chunk) {
     if (at) Sync();
@@ -197,19 +201,20 @@ __aicore__ inline void Binary(const Floats& dst, const Floats& a, const Floats& 
 }  // namespace autofuse
 
 // The public face of a body: autofuse::Name(dst, src, tmp, count) and NameTmpBytes(count).
-#define AUTOFUSE_OPS_UNARY(Name)                                                                               \
-  __aicore__ constexpr inline uint32_t Name##TmpBytes(uint32_t count) {                                        \
-    return ops::OpsTmpBytes<ops::Name##Body::kTensors>(count);                                                 \
-  }                                                                                                            \
-  __aicore__ inline void Name(const LocalTensor<float>& dst, const LocalTensor<float>& src,                    \
-                              const LocalTensor<uint8_t>& tmp, uint32_t count) {                               \
-    ops::Unary<ops::Name##Body>(dst, src, tmp, count);                                                         \
+#define AUTOFUSE_OPS_UNARY(Name)                                                            \
+  __aicore__ constexpr inline uint32_t Name##TmpBytes(uint32_t count) {                     \
+    return ops::OpsTmpBytes<ops::Name##Body::kTensors>(count);                              \
+  }                                                                                         \
+  __aicore__ inline void Name(const LocalTensor<float>& dst, const LocalTensor<float>& src, \
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {            \
+    ops::Unary<ops::Name##Body>(dst, src, tmp, count);                                      \
   }
-#define AUTOFUSE_OPS_BINARY(Name)                                                                              \
-  __aicore__ constexpr inline uint32_t Name##TmpBytes(uint32_t count) {                                        \
-    return ops::OpsTmpBytes<ops::Name##Body::kTensors>(count);                                                 \
-  }                                                                                                            \
-  __aicore__ inline void Name(const LocalTensor<float>& dst, const LocalTensor<float>& a,                      \
-                              const LocalTensor<float>& b, const LocalTensor<uint8_t>& tmp, uint32_t count) {  \
-    ops::Binary<ops::Name##Body>(dst, a, b, tmp, count);                                                       \
+#define AUTOFUSE_OPS_BINARY(Name)                                                           \
+  __aicore__ constexpr inline uint32_t Name##TmpBytes(uint32_t count) {                     \
+    return ops::OpsTmpBytes<ops::Name##Body::kTensors>(count);                              \
+  }                                                                                         \
+  __aicore__ inline void Name(const LocalTensor<float>& dst, const LocalTensor<float>& a,   \
+                              const LocalTensor<float>& b, const LocalTensor<uint8_t>& tmp, \
+                              uint32_t count) {                                             \
+    ops::Binary<ops::Name##Body>(dst, a, b, tmp, count);                                    \
   }

@@ -171,9 +171,14 @@ __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const 
   o.Mul(l, l, t);
 }
 
-// Whether any |x| reaches kLongFrom. `most` holds one float, `work` what ReduceMax asks for.
-__aicore__ inline bool AnyLong(const Steps& o, const F& magnitude, const F& most, const F& work) {
-  AscendC::ReduceMax(most, magnitude, work, o.N());
+// Whether any |x| reaches kLongFrom. It is a maximum of zeros and ones, so NaN has no say. `most` holds one float,
+// `flags` n, `work` what ReduceMax asks for.
+__aicore__ inline bool AnyLong(const Steps& o, const F& magnitude, const F& flags, const F& most, const F& work,
+                               const B& bits) {
+  o.Test(bits, magnitude, kLongFrom, CMPMODE::GE);
+  o.Set(flags, 1.0f);
+  o.Pick(flags, bits, flags, 0.0f);
+  AscendC::ReduceMax(most, flags, work, o.N());
   const int32_t ready = static_cast<int32_t>(AscendC::GetTPipePtr()->FetchEventID(AscendC::HardEvent::V_S));
   AscendC::SetFlag<AscendC::HardEvent::V_S>(ready);
   AscendC::WaitFlag<AscendC::HardEvent::V_S>(ready);
@@ -182,7 +187,7 @@ __aicore__ inline bool AnyLong(const Steps& o, const F& magnitude, const F& most
   AscendC::SetFlag<AscendC::HardEvent::S_V>(read);
   AscendC::WaitFlag<AscendC::HardEvent::S_V>(read);
   Sync();
-  return value >= kLongFrom;
+  return value > 0.5f;
 }
 
 struct Reduced {
@@ -200,10 +205,8 @@ __aicore__ inline Reduced Reduce(const Steps& o, const F& x, Scratch s, uint32_t
   const F lq = s.Take<float>(chunk), lh = s.Take<float>(chunk), ll = s.Take<float>(chunk);
   r.bits = s.Take<uint8_t>(chunk / 8);
   const F most = s.Take<float>(8);
-  // Infinities and NaN: x - x turns them into NaN and leaves the others 0.
   o.Abs(r.t, x);
-  o.Mins(r.v, r.t, 3.4028234663852886e38f);
-  const bool any = AnyLong(o, r.v, most, r.u);
+  const bool any = AnyLong(o, r.t, r.v, most, r.u, r.bits);
   ReduceShort(o, r.q, r.h, r.l, x, r.t, r.u, r.v);
   if (any) {
     for (uint32_t at = 0; at < o.n; at += kLongLanes)
@@ -213,7 +216,7 @@ __aicore__ inline Reduced Reduce(const Steps& o, const F& x, Scratch s, uint32_t
     o.Pick(r.q, r.bits, r.q, lq);
     o.Pick(r.h, r.bits, r.h, lh);
     o.Pick(r.l, r.bits, r.l, ll);
-    o.Sub(r.t, x, x);
+    o.Sub(r.t, x, x);  // NaN for infinities and NaN, else 0
     o.Add(r.h, r.h, r.t);
   }
   return r;
