@@ -232,7 +232,7 @@ class _Lowering:
         )
 
     def goes_along(self, node: int) -> bool:
-        """Whether a constant fill is replaced with its reader; others stay, and only their value is inlined."""
+        """Whether a constant fill is replaced with its reader; of others only the value is inlined."""
         view = self.view
         return (
             len(view.consumers[node]) == 1
