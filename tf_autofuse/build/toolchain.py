@@ -25,7 +25,8 @@ PATIENCE = 300.0
 NUMERICS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 COMMON = ("-std=c++17", "-fPIC", "-fvisibility=hidden") + NUMERICS
 ARCHIVE_FLAGS = ("-O3", "-ffunction-sections", "-fdata-sections") + COMMON
-KERNEL_FLAGS = ("-O1",) + COMMON
+#: A kernel's time is spent in the archive; -Og compiles it in two thirds of -O1's time and runs as fast.
+KERNEL_FLAGS = ("-Og",) + COMMON
 #: A kernel library hides all but its ABI, needs no libstdc++ of a certain age, and drops what it does not call.
 LINK_FLAGS = ("-shared", "-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections",
               "-Wl,--build-id=none", "-Wl,-z,defs", "-Wl,-s")
