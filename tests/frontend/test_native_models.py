@@ -194,3 +194,12 @@ def test_importing_the_module_changes_nothing():
     outputs = [run_script(script % line) for line in ("pass", "from tf_autofuse.frontend import _native")]
     assert all(done.returncode == 0 for done in outputs), outputs[1].stderr
     assert outputs[0].stdout == outputs[1].stdout != ""
+
+
+def test_together_with_xlas_automatic_clusters():
+    done = run_script("""
+    import os
+    os.environ["TF_XLA_FLAGS"] = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
+    """ + USE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["[1.]", "1"]

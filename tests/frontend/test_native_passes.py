@@ -278,3 +278,47 @@ def test_partial_runs_feed_and_fetch_through_rendezvous(native, graph):
     assert sorted(context["signature"]["feeds"]) == ["a:0", "b:0"] and context["signature"]["fetches"] == ["Relu:0"]
     columns = seen.columns[0]
     assert columns["out_shapes"][columns["ops"].index("Abs")][0][1] == 128
+
+
+@pytest.mark.parametrize("remapping", ["OFF", "ON"])
+@pytest.mark.parametrize("arithmetic", ["OFF", "ON"])
+@pytest.mark.parametrize("memory", ["NO_MEM_OPT", "HEURISTICS"])
+def test_beside_grapplers_own_passes(native, remapping, arithmetic, memory):
+    """Sessions for the NPU switch some of them off; both ways must fuse. Grappler may leave fewer nodes to choose from."""
+    def choose(columns):
+        names = [name for name, op in zip(columns["names"], columns["ops"]) if op in ("Abs", "AddV2", "Relu", "Add")]
+        return [edit(columns, names)]
+    Recorder(choose).install()
+    proto = config()
+    options = proto.graph_options.rewrite_options
+    toggles = type(options)
+    options.remapping = getattr(toggles, remapping)
+    options.arithmetic_optimization = getattr(toggles, arithmetic)
+    options.memory_optimization = getattr(toggles, memory)
+    assert fused_nodes(ran_nodes(native, proto))
+
+
+def test_a_traced_run_sees_the_fused_node_and_its_original_ops(native, graph):
+    Recorder(lambda columns: [edit(columns, NAMES)]).install()
+    a, b, y = public_graph()
+    x, z = values()
+    metadata = v1.RunMetadata()
+    with v1.Session(config=config()) as session:
+        session.run(y, {a: x, b: z}, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=metadata)
+    traced = {node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats}
+    assert "autofuse_test" in traced and "Relu" in traced
+
+
+def test_a_local_server_runs_fused_graphs(native, graph):
+    """A session through the distributed runtime, whose one worker is this process."""
+    seen = Recorder(lambda columns: [edit(columns, NAMES)]).install()
+    native.set_strict(True)
+    a, b, y = public_graph()
+    x, z = values()
+    server = v1.train.Server.create_local_server()
+    with v1.Session(server.target, config=config()) as session:
+        for _ in range(2):
+            assert same_bits(session.run(y, {a: x, b: z}), np.maximum(np.abs(x) + z, 0))
+    assert len(seen.contexts) == 1 and not seen.contexts[0]["is_function"]
+    assert sorted(seen.contexts[0]["signature"]["feeds"]) == ["a:0", "b:0"]
+    assert not seen.rejections

@@ -34,7 +34,7 @@ using tensorflow::uint64;
 
 namespace {
 
-// After so many errors a node never tries its kernel again.
+// After so many errors a node does not try its kernel again (until another one is registered).
 constexpr int kMaxErrors = 3;
 constexpr size_t kErrorBytes = 1024;
 
@@ -112,12 +112,12 @@ class AscBackendOp : public tensorflow::OpKernel {
       kernel = nullptr;
     }
     plans_.Clear();
+    errors_.store(0, std::memory_order_relaxed);
     std::atomic_store(&kernel_, std::move(kernel));
   }
 
   // The kernel, looked up again where it was missing or another one has been registered meanwhile.
   std::shared_ptr<Kernel> CurrentKernel() {
-    if (errors_.load(std::memory_order_relaxed) >= kMaxErrors) return nullptr;
     const int64 now = KernelRegistry::Global().generation();
     if (generation_.load(std::memory_order_acquire) != now) {
       std::lock_guard<std::mutex> lock(mu_);
@@ -127,6 +127,7 @@ class AscBackendOp : public tensorflow::OpKernel {
         generation_.store(now, std::memory_order_release);
       }
     }
+    if (errors_.load(std::memory_order_relaxed) >= kMaxErrors) return nullptr;
     return std::atomic_load(&kernel_);
   }
 
