@@ -54,6 +54,19 @@ def test_another_code_value_another_key(tree, tmp_path):
     assert len({r.key for r in (base, other_code, other_config, unchecked, other_helpers)}) == 5
 
 
+def test_helpers_do_not_rebuild_the_twin(tree, tmp_path):
+    """The archive depends on the twin's sources alone; kernels on the helpers too."""
+    first = build_kernels([small.sources()], small.settings(tmp_path / "cache"))[0]
+    (tree / "include" / "autofuse" / "none.h").write_text("#pragma once\n// changed\n", encoding="utf-8")
+    second = build_kernels([small.sources()], small.settings(tmp_path / "cache"))[0]
+    (tree / "twin" / "src" / "zero.cpp").write_text("int zero_zero;\nextern \"C\" int more() { return 0; }\n"
+                                                    "#include \"twin/launch.h\"\nint32_t twin_zero() { return 0; }\n",
+                                                    encoding="utf-8")
+    third = build_kernels([small.sources()], small.settings(tmp_path / "cache"))[0]
+    kinds = [e.kind for e in kernels.open_cache(small.settings(tmp_path / "cache")).entries()]
+    assert kinds.count("archive") == 2 and len({first.key, second.key, third.key}) == 3
+
+
 def test_paths_with_blanks_and_letters_of_any_kind(tree, tmp_path):
     cache = tmp_path / "a b'\"$(c)" / "\u00fc\u4e2d"
     result = build_kernels([small.sources()], small.settings(cache))[0]
