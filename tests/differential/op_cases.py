@@ -80,17 +80,9 @@ def random_values(dtype: DType, count: int, seed: int) -> np.ndarray:
     if dtype.kind == "b":
         return generator.rand(count) < 0.5
     if dtype.is_integer:
-        info = np.iinfo(dtype.numpy)
-        return generator.randint(info.min, int(info.max) + 1, count, dtype=np.int64).astype(dtype.numpy)
+        return np.frombuffer(generator.bytes(count * dtype.bytes), dtype.numpy).copy()
     scale = np.exp2(generator.uniform(-20, 12, count))
     return (generator.randn(count) * scale).astype(numpy_dtype(dtype))
-
-
-class Arguments(NamedTuple):
-    """placeholders by name, and for each the dtype its values are drawn from."""
-
-    placeholders: Dict[str, tf.Tensor]
-    dtypes: Dict[str, DType]
 
 
 def signature(op: str, dtype: DType) -> Tuple[Tuple[str, DType], ...]:

@@ -77,7 +77,9 @@ def test_op_gives_what_tensorflow_gives(case):
     for group in groups:
         length = len(next(iter(group[0].values()))) if case.op in op_cases.STATIC else None
         pair = run_pair(graph_of(case, length), group)
-        assert pair.fused and sum(case.op in name.split("_") for name in pair.fused) == 1, \
+        # A fill may become a constant of the region that reads it, and then is in no name.
+        named = sum(case.op in name.split("_") for name in pair.fused)
+        assert named == 1 or (pair.fused and TF_OPS[case.op].kind == "fill"), \
             "%s was not fused: %s" % (case, pair.fused)
         assert pair.fallbacks == 0, "the kernel handed %d calls to the fallback" % pair.fallbacks
         for feed, ((plain,), (fused,)) in zip(group, pair.values):
@@ -85,7 +87,12 @@ def test_op_gives_what_tensorflow_gives(case):
 
 
 def check(case, feed, plain, fused):
-    if TF_OPS[case.op].exact == "bits":
+    narrow = case.dtype.name in ("float16", "bfloat16")
+    if narrow and fused.size and fused.dtype == plain.dtype and bit_differences(plain, fused):
+        # Computed in float32 and rounded once: it may differ from TF's rounding after each step, but only for the better.
+        check_16_bit(case, feed, plain, fused, reference64(case, feed))
+        return
+    if TF_OPS[case.op].exact == "bits" or not case.dtype.is_floating:
         if case.op in SIGN_OF_ZERO_BY_POSITION:
             plain, fused = plain + np.zeros_like(plain), fused + np.zeros_like(fused)
         assert not bit_differences(plain, fused), "%s: %s" % (case, bit_differences(plain, fused))
@@ -94,8 +101,7 @@ def check(case, feed, plain, fused):
     if not plain.size:
         return
     reference = reference64(case, feed)
-    if case.dtype.name in ("float16", "bfloat16"):
-        check_16_bit(case, feed, plain, fused, reference)
+    if narrow:
         return
     theirs, ours = ulp_error(plain, reference), ulp_error(fused, reference)
     bound = max(ULP_BOUND, float(theirs[np.isfinite(theirs)].max() if np.isfinite(theirs).any() else 0))
@@ -104,6 +110,16 @@ def check(case, feed, plain, fused):
     assert not bad.any(), "%s at %s: TF %r, fused %r, exact %r (%.1f ulp, bound %.1f)" % (
         (case, {n: v[np.argmax(bad)] for n, v in feed.items()}, plain[bad][0], fused[bad][0], reference[bad][0],
          ours[bad][0], bound))
+
+
+def float32_kernel(case, feed, dtype):
+    """TF's float32 kernel on the same values, rounded once: what computing in float32 gives where it is inexact itself
+    (a quotient that is flushed, say)."""
+    wide = case._replace(dtype=BY_NAME["float32"])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        values = {n: tf.constant(v if np.asarray(v).dtype.kind in "bi" else np.asarray(v).astype(np.float32))
+                  for n, v in feed.items()}
+        return session.run(op_cases.call(wide, values)).astype(dtype)
 
 
 def check_16_bit(case, feed, plain, fused, reference):
@@ -120,6 +136,8 @@ def check_16_bit(case, feed, plain, fused, reference):
     ours, theirs = distance(fused), distance(plain)
     # NaN distances (infinite on one side only) must be TF's own.
     bad = ~((ours <= theirs) | (ours <= unit * 0.51)) & ~op_cases_equal(plain, fused)
+    if bad.any():
+        bad &= ~op_cases_equal(float32_kernel(case, feed, fused.dtype), fused)
     assert not bad.any(), "%s at %s: TF %r, fused %r, exact %r" % (
         case, {n: v[np.argmax(bad)] for n, v in feed.items()}, plain[bad][0], fused[bad][0], reference[bad][0])
 

@@ -3,7 +3,7 @@ import pytest
 
 from tests.ops.tf_oracle import registered_dtypes
 from tf_autofuse.ir.dtypes import ALL_DTYPES, BOOL
-from tf_autofuse.ops.table import TF_OPS
+from tf_autofuse.ops.table import ASC_OPS, TF_OPS
 
 #: Ops whose dtype attribute is not called T, or that have none (they work on bool only).
 ATTR = {"Cast": "SrcT"}
@@ -24,7 +24,9 @@ def test_dtypes_are_a_subset_of_tensorflows(name):
 
 @pytest.mark.parametrize("name", sorted(set(TF_OPS) - set(BOOL_ONLY)))
 def test_no_registered_dtype_is_forgotten(name):
-    """Every real dtype of TF's kernels is in the row, so that a refusal is always a decision with a reason."""
+    """Every real dtype of TF's kernels is in the row, so that a refusal is always a decision with a
+    reason.
+    """
     registered = registered_dtypes(name, ATTR.get(name, "T")) & REAL
     assert registered == {d.name for d in TF_OPS[name].dtypes}
 
@@ -37,3 +39,12 @@ def test_the_comparison_sees_a_dtype_too_many():
     assert not {"float32", "uint64"} <= registered_dtypes("Abs", "T")
     assert registered_dtypes("Relu", "T") >= {"float32", "int8"}
     assert "int32" not in registered_dtypes("LeakyRelu", "T")  # a kernel is registered, the OpDef forbids it
+
+
+def test_a_text_that_names_scratch_is_given_some():
+    """Codegen makes the scratch buffer only where a row asks for bytes."""
+    for row in ASC_OPS.values():
+        for key, forms in row.ascend.items():
+            if any("{tmp}" in text for text in forms.values()):
+                item = (key[0] if isinstance(key, tuple) and not hasattr(key, "bytes") else key).bytes
+                assert row.tmp_bytes(item, 64) > 0, (row.type, key)

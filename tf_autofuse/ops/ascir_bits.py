@@ -26,9 +26,11 @@ def _shifts(name, function, instruction):
                   lambda i, a, d: function(i[0], d.numpy(a["amount"])), in_place=True, cost=(("Muls", 1),)))
 
 
-def _bitwise(name, arity, function, tmp_bytes=lambda item, count: 0):
-    return AscOp(name, arity, "same", for_dtypes(INTEGER_WORDS, helper(name, arity)), lambda i, a, d: function(*i),
-                 tmp_bytes=tmp_bytes, header="bitwise.h", in_place=True, cost=(("And", 2),), commutative=arity == 2)
+def _bitwise(name, arity, function, tmp_bytes=lambda item, count: 32):
+    """32: the helpers that need no scratch take one all the same, as all helpers do."""
+    return AscOp(name, arity, "same", for_dtypes(INTEGER_WORDS, helper(name, arity)),
+                 lambda i, a, d: function(*i), tmp_bytes=tmp_bytes, header="bitwise.h", in_place=True, cost=(("And", 2),),
+                 commutative=arity == 2)
 
 
 ROWS = (

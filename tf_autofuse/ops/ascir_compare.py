@@ -33,10 +33,10 @@ def _classify(name, function):
                  cost=(("And", 2), ("Adds", 1), ("Maxs", 1), ("Mins", 1), ("Muls", 1), ("Cast", 1.5)))
 
 
-def _logical(name, arity, function, tmp_bytes=0):
+def _logical(name, arity, function, tmp_bytes=32):
     return AscOp(name, arity, "bool", {BOOL: helper(name, arity)}, lambda i, a, d: function(*i),
-                 tmp_bytes=lambda item, count: tmp_bytes, header="bitwise.h", in_place=True, cost=(("And", 0.5),),
-                 commutative=arity == 2)
+                 tmp_bytes=lambda item, count: tmp_bytes, header="bitwise.h", in_place=True,
+                 cost=(("And", 0.5),), commutative=arity == 2)
 
 
 def _where(inputs, _attrs, _dtype):
@@ -55,7 +55,8 @@ def _scratch_of_where(item_bytes, count):
 
 
 _WHERE = {"tensor": _where_text("{1}", "{2}")}
-_WHERE_SCALARS = dict(_WHERE, scalar1=_where_text("({T}){c1}", "{2}"), scalar2=_where_text("{1}", "({T}){c2}"),
+_WHERE_SCALARS = dict(_WHERE, scalar1=_where_text("({T}){c1}", "{2}"),
+                      scalar2=_where_text("{1}", "({T}){c2}"),
                       scalar12=_where_text("({T}){c1}", "({T}){c2}"))
 
 ROWS = (
@@ -72,6 +73,7 @@ ROWS = (
     _logical("LogicalOr", 2, np.logical_or),
     _logical("LogicalNot", 1, np.logical_not, 32),
     AscOp("Where", 3, "same", {**for_dtypes(MOVABLE, _WHERE_SCALARS), INT64: _WHERE}, _where,
-          tmp_bytes=_scratch_of_where, header="where.h", cost=(("Cast", 0.5), ("CompareScalarNE", 0.5), ("Select", 1)),
+          tmp_bytes=_scratch_of_where, header="where.h",
+          cost=(("Cast", 0.5), ("CompareScalarNE", 0.5), ("Select", 1)),
           note="moves bits, NaN payloads included"),
 )
