@@ -1,8 +1,8 @@
 """Compiles every Ascend C call text of the op table against the twin, each as a probe kernel of its own.
 
-A probe is named type:key:form. Scalar operands come from the tiling data (value[i] or number[i] for input i), the
-attributes from number[3] or value[3]. Products go to a folder under the system's temporary directory named after all
-sources, as the twin's own tests do it.
+A probe is named type:key:form. Scalar operands come from the tiling data (value[i] or number[i] for input i),
+the attributes from number[3] or value[3]. Products go to a folder under the system's temporary directory
+named after all sources, as the twin's own tests do it.
 """
 import hashlib
 import os
@@ -23,7 +23,8 @@ from tf_autofuse.symbolic.size import evaluate
 
 TILE = 2048
 PARTS = 6  # translation units: each compiles in a few seconds
-ATTRIBUTES = {"negative_slope": "t.value[3]", "divisor": "int32_t(t.number[3])", "amount": "int32_t(t.number[3])"}
+ATTRIBUTES = {"negative_slope": "t.value[3]", "divisor": "int32_t(t.number[3])",
+              "amount": "int32_t(t.number[3])"}
 
 
 class Form(NamedTuple):
@@ -38,7 +39,8 @@ class Form(NamedTuple):
 
     @property
     def probe(self) -> str:
-        return ":".join((self.row.type, "-".join(d.name for d in self.in_dtypes + (self.out_dtype,)), self.name))
+        return ":".join((self.row.type, "-".join(d.name for d in self.in_dtypes + (self.out_dtype,)),
+                         self.name))
 
 
 def forms() -> Iterator[Form]:
@@ -56,10 +58,18 @@ def forms() -> Iterator[Form]:
                 yield Form(row, in_dtypes, out, name, text, scalars)
 
 
-def _probe(form: Form, number: int) -> str:
+def in_place_inputs(form: Form) -> Tuple[int, ...]:
+    """Numbers of the inputs that dst may be: tensors of the result's item size, where the row allows it."""
+    if not form.row.in_place:
+        return ()
+    return tuple(i for i, d in enumerate(form.in_dtypes)
+                 if i not in form.scalars and d.bytes == form.out_dtype.bytes)
+
+
+def _probe(form: Form, in_place: int = -1) -> str:
     tensors = [i for i in range(len(form.in_dtypes)) if i not in form.scalars]
     names = dict(zip(tensors, "abc"))
-    value = {"dst": "dst", "tmp": "tmp", "n": "n", "T": form.in_dtypes[-1].device}
+    value = {"dst": names.get(in_place, "dst"), "tmp": "tmp", "n": "n", "T": form.in_dtypes[-1].device}
     for i, dtype in enumerate(form.in_dtypes):
         if i in form.scalars:
             source = "t.value[%d]" if dtype.is_floating else "t.number[%d]"
@@ -68,10 +78,17 @@ def _probe(form: Form, number: int) -> str:
             value[str(i)] = names[i]
     for attr, text in ATTRIBUTES.items():
         value["attr_" + attr] = text
-    body = re.sub(r"\{(\w+)\}", lambda m: value[m.group(1)], form.text)
+    body = re.sub(r"\{(\w+)\}", lambda m: value[m.group(1)], form.text).rstrip(";")
+    if in_place >= 0:
+        body += "; CopyOut(dst, %s, n)" % names[in_place]
     types = ", ".join([form.out_dtype.device] + [form.in_dtypes[i].device for i in tensors])
     tmp = evaluate(form.row.scratch_bytes(form.in_dtypes, form.out_dtype, TILE), {})
-    return "PROBE%d(\"%s\", %s, %d, %s)\n" % (len(tensors), form.probe, types, tmp, body.rstrip(";"))
+    return "PROBE%d(\"%s\", %s, %d, %s)\n" % (len(tensors), probe_name(form, in_place), types, tmp, body)
+
+
+def probe_name(form: Form, in_place: int = -1) -> str:
+    """The probe that runs the form, with dst in the place of that input (-1: a tensor of its own)."""
+    return form.probe + (":in place %d" % in_place if in_place >= 0 else "")
 
 
 _HEAD = """#include "probe.h"
@@ -84,6 +101,12 @@ T Scalar(V value) {
   else
     return static_cast<T>(value);
 }
+template <typename D, typename S>
+void CopyOut(const LocalTensor<D>& dst, const LocalTensor<S>& src, uint32_t n) {
+  AscendC::PipeBarrier<PIPE_V>();
+  const uint32_t whole = (n * uint32_t(sizeof(D)) + 31) / 32 * 32 / uint32_t(sizeof(D));
+  AscendC::DataCopy(dst, src.template ReinterpretCast<D>(), whole);
+}
 }  // namespace
 """
 
@@ -93,7 +116,8 @@ def sources(chosen: List[Form]) -> Dict[str, str]:
     headers = "\n".join('#include "autofuse/%s"' % h for h in sorted({f.row.header for f in chosen} - {""}))
     units = [[] for _ in range(PARTS)]
     for i, form in enumerate(sorted(chosen, key=lambda f: f.probe)):
-        units[i % PARTS].append(_probe(form, i))
+        units[i % PARTS].append(_probe(form))
+        units[i % PARTS].extend(_probe(form, k) for k in in_place_inputs(form))
     return {"forms_%d.cpp" % i: _HEAD % headers + "".join(lines) for i, lines in enumerate(units)}
 
 
@@ -125,7 +149,7 @@ def library(chosen: List[Form]) -> probes.Probes:
 
 def _compile(unit: Path, folder: Path, kernels: Path) -> Path:
     target = folder / (unit.stem + ".o")
-    _run([probes.compiler(), *probes.KERNEL_FLAGS, "-I%s" % kernels, "-c", unit, "-o", target])
+    _run([probes.compiler(), *probes.KERNEL_FLAGS, "-O0", "-I%s" % kernels, "-c", unit, "-o", target])
     return target
 
 

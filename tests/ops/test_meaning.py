@@ -1,9 +1,11 @@
-"""The numpy meaning of every row against TF 1.15's kernels: special values, all pairs of them, and random ones.
+"""The numpy meaning of every row against TF 1.15's kernels: special values, all pairs of them, and random
+ones.
 
-'bits' rows must agree bit for bit with the vectorized loop and with single elements (any NaN equals any NaN). Denormals
-count as zeros of their sign on both sides: TF's threads flush them, and whether an instruction that only picks an
-operand does so is the hardware's affair. float16 and bfloat16 are computed in float32 and rounded once: ops that
-round once are compared bit for bit, the others must be within half an ULP of the exact function of their inputs.
+'bits' rows must agree bit for bit with the vectorized loop and with single elements (any NaN equals any NaN).
+Denormals count as zeros of their sign on both sides: TF's threads flush them, and whether an instruction that
+only picks an operand does so is the hardware's affair. float16 and bfloat16 are computed in float32 and
+rounded once: ops that round once are compared bit for bit, the others must be within half an ULP of the exact
+function of their inputs.
 """
 import numpy as np
 import pytest
@@ -23,7 +25,8 @@ DIVISIONS = frozenset(("Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "Tru
 ATTRS = {"LeakyRelu": {"alpha": 0.2}, "LeakyReluGrad": {"alpha": 0.2}}
 #: 'ulp' rows whose formula is that of TF's vectorized loop, to the bit.
 VECTOR_FORM = frozenset(("SigmoidGrad", "SqrtGrad", "RsqrtGrad"))
-#: TF's own error where it cancels (exp(x) - 1, log(1 + exp(x))) or cuts off: absolute, in units of the dtype's epsilon.
+#: TF's own error where it cancels (exp(x) - 1, log(1 + exp(x))) or cuts off: absolute, in units of the
+#: dtype's epsilon.
 ABSOLUTE = {"Elu": 4, "Selu": 8, "Softplus": 4, "Sigmoid": 4}
 #: dtypes whose loops TF vectorizes, so that single elements take another path.
 VECTORIZED = (FLOAT32, FLOAT64, INT32)
@@ -80,7 +83,9 @@ def comparable(array, dtype, free_zero_sign=False):
 
 
 def ulps(array, reference, dtype):
-    """|array - reference| in ULPs of dtype at the reference; 0 for equal infinities and NaN, inf for unequal ones."""
+    """|array - reference| in ULPs of dtype at the reference; 0 for equal infinities and NaN, inf for unequal
+    ones.
+    """
     digits = {FLOAT32: 23, FLOAT64: 52, FLOAT16: 10, BFLOAT16: 7}[dtype]
     lowest = {FLOAT32: -126, FLOAT64: -1022, FLOAT16: -14, BFLOAT16: -126}[dtype]
     a, r = (cast_array(x, d, FLOAT64) for x, d in ((array, dtype), reference))
@@ -119,7 +124,8 @@ def test_numpy_meaning_is_tensorflows(case):
         arguments = inputs + list(baked.values())
         everything = inputs + [np.full(len(inputs[0]), c) for c in baked.values()]
         exact_attrs = {k: float(np.float32(v)) for k, v in attrs.items()}
-        ours = on_pool_thread(lambda: evaluate_op(name, arguments, dtypes, tf_op.out_dtype, exact_attrs, tuple(baked)))
+        ours = on_pool_thread(lambda: evaluate_op(name, arguments, dtypes, tf_op.out_dtype, exact_attrs,
+                                                  tuple(baked)))
         ours = np.broadcast_to(ours, vector.shape)
         step = slice(None, None, max(1, len(vector) // 120))
         single = tf_op.element_by_element(*[x[step] for x in inputs]) if dtype in VECTORIZED else vector[step]
@@ -142,7 +148,9 @@ def check_bits(op, dtype, dtypes, inputs, theirs, ours):
 
 
 def check_close(name, dtype, dtypes, inputs, theirs, ours):
-    """Equal NaN and infinities, values within a few ULPs of TF's scalar code (bench/numerics.py has the figures)."""
+    """Equal NaN and infinities, values within a few ULPs of TF's scalar code (bench/numerics.py has the
+    figures).
+    """
     info = np.finfo(dtype.numpy)
     error = ulps(theirs, (ours, dtype), dtype)
     with np.errstate(all="ignore"):
@@ -155,7 +163,8 @@ def check_close(name, dtype, dtypes, inputs, theirs, ours):
 def check_within_half_ulp(name, dtype, dtypes, inputs, attrs, ours):
     """ours is the float64 evaluation, rounded to the half type, up to the float32 steps' own small error.
 
-    Only for inputs of moderate size: bfloat16 has float32's range, so intermediate results overflow in float32.
+    Only for inputs of moderate size: bfloat16 has float32's range, so intermediate results overflow in
+    float32.
     """
     wide = tuple(FLOAT64 if d is dtype else d for d in dtypes)
     values_64 = [cast_array(x, d, w) for x, d, w in zip(inputs, dtypes, wide)]

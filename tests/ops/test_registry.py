@@ -24,9 +24,7 @@ def test_dtypes_are_a_subset_of_tensorflows(name):
 
 @pytest.mark.parametrize("name", sorted(set(TF_OPS) - set(BOOL_ONLY)))
 def test_no_registered_dtype_is_forgotten(name):
-    """Every real dtype of TF's kernels is in the row, so that a refusal is always a decision with a
-    reason.
-    """
+    """Every real dtype of TF's kernels is in the row: a refusal is always a decision with a reason."""
     registered = registered_dtypes(name, ATTR.get(name, "T")) & REAL
     assert registered == {d.name for d in TF_OPS[name].dtypes}
 

@@ -1,8 +1,8 @@
 """TF 1.15's own kernels as the oracle for the op table's numpy meaning.
 
-An op runs once over a whole array and once element by element: TF vectorizes its loops and treats the elements
-that are left over with other code, so the two may differ. Numpy runs inside a tf.py_func, i.e. on a TF pool thread,
-because those threads flush denormals and others don't.
+An op runs once over a whole array and once element by element: TF vectorizes its loops and treats the
+elements that are left over with other code, so the two may differ. Numpy runs inside a tf.py_func, i.e. on a
+TF pool thread, because those threads flush denormals and others don't.
 """
 from typing import Any, Callable, Mapping, Sequence
 
@@ -50,13 +50,15 @@ class TfOpRunner:
             if definition.input_arg[0].number_attr:
                 arguments = {definition.input_arg[0].name: tensors}
             else:
-                names = ("condition", "x", "y") if name == "Select" else [a.name for a in definition.input_arg]
+                names = ("condition", "x",
+                         "y") if name == "Select" else [a.name for a in definition.input_arg]
                 arguments = dict(zip(names, tensors))
             out = getattr(tf.raw_ops, name)(**arguments, **attrs)
         self._dtypes = [d for i, d in enumerate(in_dtypes) if i not in constants]
         self.out_dtype = BY_TF[out.dtype.as_datatype_enum]
         self._session = _session(graph)
-        self._call = self._session.make_callable(out, [t for i, t in enumerate(tensors) if i not in constants])
+        self._call = self._session.make_callable(out,
+                                                 [t for i, t in enumerate(tensors) if i not in constants])
 
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
         return from_tf(self._call(*(to_tf(a, d) for a, d in zip(arrays, self._dtypes))))
@@ -99,7 +101,8 @@ def registered_dtypes(name: str, attr: str) -> frozenset:
     """Names of the dtypes of `attr` that TF takes: allowed by the OpDef and covered by a CPU kernel."""
     definition = op_def_registry.get_registered_ops()[name]
     by_name = {a.name: a for a in definition.attr}
-    allowed = {tf.as_dtype(t).name for t in by_name[attr].allowed_values.list.type} if attr in by_name else set()
+    allowed = {tf.as_dtype(t).name
+               for t in by_name[attr].allowed_values.list.type} if attr in by_name else set()
     everything = {tf.as_dtype(n).name for n in BY_TF}
     registered = set()
     for kernel in kernels.get_registered_kernels_for_op(name).kernel:

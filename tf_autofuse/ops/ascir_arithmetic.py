@@ -1,12 +1,13 @@
 """AscIR arithmetic: what one vector instruction (or a helper of a few) computes on floats and integers.
 
-On entry of `evaluate`: numpy arrays of one dtype that broadcast against each other; on exit an array of that dtype.
-Floats round once per op, integers wrap around, as TF's CPU kernels do.
+On entry of `evaluate`: numpy arrays of one dtype that broadcast against each other; on exit an array of that
+dtype. Floats round once per op, integers wrap around, as TF's CPU kernels do.
 """
 import numpy as np
 
 from tf_autofuse.ir.dtypes import FLOAT32, INT16, INT32
-from tf_autofuse.ops.forms import (NATIVE, NATIVE_FLOATS, binary, chain, for_dtypes, helper, ops_scratch, rounding,
+from tf_autofuse.ops.forms import (NATIVE, NATIVE_FLOATS, binary, chain, for_dtypes, helper, ops_scratch,
+                                   rounding,
                                    scratch, unary)
 from tf_autofuse.ops.schema import AscOp
 
@@ -73,7 +74,8 @@ def _floor_div_by(inputs, attrs, dtype):
 
 
 def _remainder(a, b):
-    """C's % and fmod. By -1 it is 0, which the processor's division instruction would not survive for the lowest
+    """C's % and fmod. By -1 it is 0, which the processor's division instruction would not survive for the
+    lowest
     integer."""
     if a.dtype.kind == "i" and np.ndim(b) == 0 and b == -1:
         return np.zeros_like(a)
@@ -91,22 +93,28 @@ _SUB = dict(binary("Sub"), scalar0=chain("AscendC::Muls({dst}, {1}, ({T})-1, {n}
 _NEG = {"tensor": "AscendC::Muls({dst}, {0}, ({T})-1, {n});"}
 _RELU_INT16 = {"tensor": "AscendC::Maxs({dst}, {0}, ({T})0, {n});"}
 _LEAKY = {"tensor": "AscendC::LeakyRelu({dst}, {0}, ({T}){attr_negative_slope}, {n});"}
-# Max and Min keep their first operand where one is NaN or both are zeros, so a scalar may only be the second one.
+# Max and Min keep their first operand where one is NaN or both are zeros, so a scalar may only be the second
+# one.
 _MAX = {"tensor": "AscendC::Max({dst}, {0}, {1}, {n});", "scalar1": "AscendC::Maxs({dst}, {0}, {c1}, {n});"}
 _MIN = {"tensor": "AscendC::Min({dst}, {0}, {1}, {n});", "scalar1": "AscendC::Mins({dst}, {0}, {c1}, {n});"}
 
 
 def _integer_division(name, evaluate, note):
     """By a constant, attr divisor, which is not 0: a helper of ops_intdiv.h for int32."""
-    return AscOp(name, 1, "same", {INT32: {"tensor": "autofuse::%s({dst}, {0}, {attr_divisor}, {tmp}, {n});" % name}},
+    return AscOp(name, 1, "same",
+                 {INT32: {"tensor": "autofuse::%s({dst}, {0}, {attr_divisor}, {tmp}, {n});" % name}},
                  evaluate, tmp_bytes=ops_scratch(5), header="ops_intdiv.h", in_place=True,
                  cost=(("Cast", 4), ("Muls", 9), ("Mul", 2), ("Sub", 4), ("Add", 5)), note=note)
 
 
+_REMAINDER_COST = (("Div", 1), ("Mul", 2), ("Sub", 3), ("Add", 2), ("Select", 2), ("And", 6), ("Cast", 1))
+
+
 def _float_remainder(name, evaluate, note):
-    return AscOp(name, 2, "same", {FLOAT32: helper(name, 2)}, lambda i, a, d: evaluate(*i), tmp_bytes=ops_scratch(6),
+    return AscOp(name, 2, "same", {FLOAT32: helper(name, 2)}, lambda i, a, d: evaluate(*i),
+                 tmp_bytes=ops_scratch(6),
                  header="ops_remainder.h", in_place=True,
-                 cost=(("Div", 1), ("Mul", 2), ("Sub", 3), ("Add", 2), ("Select", 2), ("And", 6), ("Cast", 1)), note=note)
+                 cost=_REMAINDER_COST, note=note)
 
 
 ROWS = (
@@ -122,29 +130,36 @@ ROWS = (
           note="(a < b) ? b : a"),
     AscOp("Minimum", 2, "same", for_dtypes(NATIVE, _MIN), _minimum, in_place=True, cost=(("Min", 1),),
           note="(b < a) ? b : a"),
-    AscOp("Abs", 1, "same", {**for_dtypes(NATIVE_FLOATS, unary("Abs")), **for_dtypes((INT32, INT16), helper("AbsInt", 1))},
-          lambda i, a, d: np.abs(i[0]), tmp_bytes=scratch(32), header="classify.h", in_place=True, cost=(("Abs", 1),)),
+    AscOp("Abs", 1, "same", {**for_dtypes(NATIVE_FLOATS, unary("Abs")),
+                             **for_dtypes((INT32, INT16), helper("AbsInt", 1))},
+          lambda i, a, d: np.abs(i[0]), tmp_bytes=scratch(32), header="classify.h", in_place=True,
+          cost=(("Abs", 1),)),
     AscOp("Neg", 1, "same", for_dtypes(NATIVE, _NEG), lambda i, a, d: np.negative(i[0]), in_place=True,
           cost=(("Muls", 1),)),
     AscOp("Relu", 1, "same", {**for_dtypes(NATIVE_FLOATS + (INT32,), unary("Relu")), INT16: _RELU_INT16},
           _relu, in_place=True, cost=(("Relu", 1),), note="(x < 0) ? 0 : x"),
-    AscOp("LeakyRelu", 1, "same", for_dtypes(NATIVE_FLOATS, _LEAKY), _leaky_relu, in_place=True, cost=(("Relu", 1),),
+    AscOp("LeakyRelu", 1, "same", for_dtypes(NATIVE_FLOATS, _LEAKY), _leaky_relu, in_place=True,
+          cost=(("Relu", 1),),
           note="x < 0 ? negative_slope * x : x, for slopes in (0, 1]"),
-    AscOp("Sign", 1, "same", for_dtypes(NATIVE_FLOATS + (INT32,), helper("SignOf", 1)), _sign, tmp_bytes=scratch(33),
+    AscOp("Sign", 1, "same", for_dtypes(NATIVE_FLOATS + (INT32,), helper("SignOf", 1)), _sign,
+          tmp_bytes=scratch(33),
           header="classify.h", cost=(("Sign", 1),), note="NaN and zeros give 0.0"),
-    AscOp("Floor", 1, "same", {FLOAT32: rounding("CAST_FLOOR")}, lambda i, a, d: np.floor(i[0]), in_place=True,
+    AscOp("Floor", 1, "same", {FLOAT32: rounding("CAST_FLOOR")}, lambda i, a, d: np.floor(i[0]),
+          in_place=True,
           cost=(("Cast", 1),)),
     AscOp("Ceil", 1, "same", {FLOAT32: rounding("CAST_CEIL")}, lambda i, a, d: np.ceil(i[0]), in_place=True,
           cost=(("Cast", 1),)),
     AscOp("Rint", 1, "same", {FLOAT32: rounding("CAST_RINT")}, lambda i, a, d: np.rint(i[0]), in_place=True,
           cost=(("Cast", 1),)),
-    AscOp("Round", 1, "same", {FLOAT32: helper("Round", 1)}, _round, tmp_bytes=ops_scratch(2), header="ops_round.h",
+    AscOp("Round", 1, "same", {FLOAT32: helper("Round", 1)}, _round, tmp_bytes=ops_scratch(2),
+          header="ops_round.h",
           in_place=True, cost=(("Cast", 1), ("Adds", 1), ("Max", 1), ("Min", 1)),
           note="half to even; only -0.0 gives -0.0"),
     _integer_division("TruncateDivBy", _truncate_div_by, "integers by the attribute divisor"),
     _integer_division("FloorDivBy", _floor_div_by, "integers by the attribute divisor"),
     _integer_division("TruncateModBy", lambda i, a, d: _remainder(i[0], _divisor(a, d)), "C's %"),
-    _integer_division("FloorModBy", lambda i, a, d: _floored_remainder(i[0], _divisor(a, d)), "the divisor's sign"),
+    _integer_division("FloorModBy", lambda i, a, d: _floored_remainder(i[0], _divisor(a, d)),
+                      "the divisor's sign"),
     _float_remainder("TruncateMod", _remainder, "C's fmod, exact"),
     _float_remainder("FloorMod", _floored_remainder, "fmod, plus the divisor where the signs differ"),
 )

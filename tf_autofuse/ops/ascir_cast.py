@@ -1,19 +1,23 @@
 """AscIR Cast: every pair of element types, with TF's values on x86 where the target cannot hold the source.
 
-Float to int32/int64: truncation; out of range and NaN give the smallest integer (what cvttss2si returns). Narrower
-integers take the low bits of the int32 result, uint32 those of the int64 result; uint64 converts x - 2^63 as int64
-and flips the top bit from 2^63 on. Integer to integer keeps the low bits. Anything to bool: x != 0.
+Float to int32/int64: truncation; out of range and NaN give the smallest integer (what cvttss2si returns).
+Narrower integers take the low bits of the int32 result, uint32 those of the int64 result; uint64 converts x -
+2^63 as int64 and flips the top bit from 2^63 on. Integer to integer keeps the low bits. Anything to bool: x
+!= 0.
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT32,
+from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8,
+                                   UINT32,
                                    UINT64, UINT8)
 from tf_autofuse.ops.forms import scratch
 from tf_autofuse.ops.schema import AscOp
 
 
 def bfloat16_bits(x):
-    """float32 array -> bfloat16 bits (uint16), rounded half to even; NaN becomes the quiet NaN 0x7fc0 or 0xffc0."""
+    """float32 array -> bfloat16 bits (uint16), rounded half to even; NaN becomes the quiet NaN 0x7fc0 or
+    0xffc0.
+    """
     x = np.asarray(x, np.float32)
     bits = x.view(np.uint32).astype(np.uint64)
     one, half, high = np.uint64(1), np.uint64(0x7FFF), np.uint64(16)
@@ -45,7 +49,9 @@ def _float_to_integer(x, target):
 
 
 def cast_array(x, source, target):
-    """The meaning of Cast on a numpy array of dtype `source` (bfloat16 as bits): an array of dtype `target`."""
+    """The meaning of Cast on a numpy array of dtype `source` (bfloat16 as bits): an array of dtype
+    `target`.
+    """
     if source is target:
         return x
     if source is BFLOAT16:
@@ -66,8 +72,11 @@ def _evaluate(inputs, attrs, dtype):
 
 
 def _forms():
-    """Every pair that the device helpers of cast.h have; the ones that are one instruction are written as such."""
-    native = {(FLOAT32, FLOAT16): "CAST_RINT", (FLOAT16, FLOAT32): "CAST_NONE", (FLOAT32, BFLOAT16): "CAST_RINT",
+    """Every pair that the device helpers of cast.h have; the ones that are one instruction are written as
+    such.
+    """
+    native = {(FLOAT32, FLOAT16): "CAST_RINT", (FLOAT16, FLOAT32): "CAST_NONE",
+              (FLOAT32, BFLOAT16): "CAST_RINT",
               (BFLOAT16, FLOAT32): "CAST_NONE", (INT32, FLOAT32): "CAST_RINT", (INT16, FLOAT32): "CAST_NONE",
               (INT64, FLOAT32): "CAST_RINT", (INT32, INT64): "CAST_NONE", (INT16, FLOAT16): "CAST_RINT",
               (INT8, FLOAT16): "CAST_NONE", (UINT8, FLOAT16): "CAST_NONE", (BOOL, FLOAT16): "CAST_NONE"}
@@ -90,5 +99,6 @@ _CONVERTIBLE = (FLOAT32, FLOAT16, BFLOAT16, INT8, UINT8, INT16, INT32, INT64, BO
 
 ROWS = (
     # CastEighths is at most 210, so that whatever the pair, 8 KiB are enough.
-    AscOp("Cast", 1, "attr", _forms(), _evaluate, tmp_bytes=scratch(256), header="cast.h", cost=(("Cast", 1),)),
+    AscOp("Cast", 1, "attr", _forms(), _evaluate, tmp_bytes=scratch(256), header="cast.h",
+          cost=(("Cast", 1),)),
 )

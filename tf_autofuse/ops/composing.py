@@ -1,11 +1,12 @@
 """Small pieces that lowerings of TF ops are put together from.
 
-All of them are written against OpHandler only, so every handler (loop IR, numpy, support matrix) can run them.
+All of them are written against OpHandler only, so every handler (loop IR, numpy, support matrix) can run
+them.
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import (ALL_DTYPES, BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64,
-                                   INT8, UINT16, UINT32, UINT64, UINT8)
+from tf_autofuse.ir.dtypes import (ALL_DTYPES, BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, FLOAT64, INT16, INT32,
+                                   INT64, INT8, UINT16, UINT32, UINT64, UINT8)
 from tf_autofuse.ops.schema import OpHandler, Refusal
 
 HALVES = (FLOAT16, BFLOAT16)
@@ -35,7 +36,9 @@ def literal(h: OpHandler, value: float, like):
 
 
 def scalar_constant(h: OpHandler, v):
-    """The value of a constant of rank 0, else None: only such an operand adds nothing to the result's shape."""
+    """The value of a constant of rank 0, else None: only such an operand adds nothing to the result's
+    shape.
+    """
     return h.known_value(v) if h.rank_of(v) == 0 else None
 
 

@@ -1,9 +1,9 @@
 """How the Ascend C call texts of op rows are put together.
 
-A call text is a statement template; `AscOp` in schema.py lists the placeholders. Only codegen fills them. What
-holds of every text: operands are 32 B aligned UB tensors, `{n}` counts elements, no instruction of the text waits
-for a queue, and dependent vector instructions inside one text have a barrier between them (kernels are built with
-the compiler's own synchronisation off).
+A call text is a statement template; `AscOp` in schema.py lists the placeholders. Only codegen fills them.
+What holds of every text: operands are 32 B aligned UB tensors, `{n}` counts elements, no instruction of the
+text waits for a queue, and dependent vector instructions inside one text have a barrier between them (kernels
+are built with the compiler's own synchronisation off).
 """
 from typing import Callable, Dict, Iterable, Mapping
 
@@ -34,7 +34,9 @@ def unary(api: str) -> Forms:
 
 
 def binary(api: str, scalar_api: str = "") -> Forms:
-    """(dst, src0, src1, count); scalar_api: the commutative tensor-scalar instruction, '' where there is none."""
+    """(dst, src0, src1, count); scalar_api: the commutative tensor-scalar instruction, '' where there is
+    none.
+    """
     forms = {"tensor": "AscendC::%s({dst}, {0}, {1}, {n});" % api}
     if scalar_api:
         forms["scalar1"] = "AscendC::%s({dst}, {0}, {c1}, {n});" % scalar_api
@@ -63,7 +65,8 @@ _OPS_BUDGET = 32768
 
 def scratch(eighths: int, extra: int = 0) -> TmpBytes:
     """Scratch of the helpers of common.h: at most eighths/8 bytes an element of whole 256s, at most 8 KiB."""
-    return lambda item_bytes, count: minimum(ceil_div(count, 256) * (32 * eighths), max(_BUDGET, 32 * eighths)) + extra
+    return lambda item_bytes, count: minimum(ceil_div(count, 256) * (32 * eighths),
+                                             max(_BUDGET, 32 * eighths)) + extra
 
 
 def ops_scratch(tensors: int) -> TmpBytes:

@@ -1,10 +1,10 @@
 """The op table run on numpy arrays: the TF-free meaning of every op, element for element.
 
 `evaluate_call` is one AscIR call; `evaluate_op` runs a TfOp's lowering. Arrays hold the storage types of
-ir/dtypes.py (bfloat16 as its bits in uint16). float16 and bfloat16 inputs of a TF op are promoted to float32 and
-the result is rounded once, as fused kernels do. Numpy warnings about NaN, overflow and division are off inside:
-those results are part of the meaning. Numpy does not flush denormals; TF's pool threads (and with them the
-kernels that run there) do.
+ir/dtypes.py (bfloat16 as its bits in uint16). float16 and bfloat16 inputs of a TF op are promoted to float32
+and the result is rounded once, as fused kernels do. Numpy warnings about NaN, overflow and division are off
+inside: those results are part of the meaning. Numpy does not flush denormals; TF's pool threads (and with
+them the kernels that run there) do.
 """
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -37,8 +37,8 @@ def evaluate_call(asc_type: str, arrays: Sequence[np.ndarray], in_dtypes: Sequen
                   attrs: Optional[Mapping[str, Any]] = None, dtype: Optional[DType] = None) -> np.ndarray:
     """One AscIR call on arrays that broadcast against each other.
 
-    16-bit floats, where a call works on them directly, are computed in float32 and rounded once per call. Raises
-    KeyError for an unknown type.
+    16-bit floats, where a call works on them directly, are computed in float32 and rounded once per call.
+    Raises KeyError for an unknown type.
     """
     row = ASC_OPS[asc_type]
     out = result_dtype(asc_type, in_dtypes, dtype)
@@ -87,12 +87,14 @@ class NumpyHandler(OpHandler):
 
     def require_equal_dim(self, v: Value, i: int, w: Value, j: int) -> None:
         if v.array.shape[i] != w.array.shape[j]:
-            raise Refusal("Dim %d of an input is %d where %d is needed." % (i, v.array.shape[i], w.array.shape[j]))
+            raise Refusal("Dim %d of an input is %d where %d is needed." %
+                          (i, v.array.shape[i], w.array.shape[j]))
 
 
 def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType], out_dtype: DType,
                 attrs: Optional[Mapping[str, Any]] = None, known: Tuple[int, ...] = ()) -> np.ndarray:
-    """TF op `name` on arrays by its row's lowering. known: the inputs that are compile-time constants of one element.
+    """TF op `name` on arrays by its row's lowering. known: the inputs that are compile-time constants of one
+    element.
 
     Raises Refusal where the lowering refuses, KeyError for an op without a row.
     """

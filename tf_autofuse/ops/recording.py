@@ -1,4 +1,6 @@
-"""What a lowering would need, without running it: the AscIR calls it makes and the dtypes it makes them with."""
+"""What a lowering would need, without running it: the AscIR calls it makes and the dtypes it makes them
+with.
+"""
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from tf_autofuse.ir.dtypes import BOOL, DType

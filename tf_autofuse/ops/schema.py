@@ -1,12 +1,12 @@
 """What a row of the op table says.
 
-Two kinds of row. An `AscOp` is an AscIR compute type: what one instruction of a fused kernel does, on numpy and in
-Ascend C. A `TfOp` is a TensorFlow op: which dtypes TF 1.15's CPU kernels take, and its meaning as AscIR calls
-(its lowering). Everything else that wants to know something about an op (lowering, codegen, tiling, docs,
-tests, the support matrix) reads these rows; adding an op is adding rows.
+Two kinds of row. An `AscOp` is an AscIR compute type: what one instruction of a fused kernel does, on numpy
+and in Ascend C. A `TfOp` is a TensorFlow op: which dtypes TF 1.15's CPU kernels take, and its meaning as
+AscIR calls (its lowering). Everything else that wants to know something about an op (lowering, codegen,
+tiling, docs, tests, the support matrix) reads these rows; adding an op is adding rows.
 
-A lowering is written once against `OpHandler` and run by several handlers: to build loop IR, to infer dtypes, to
-evaluate on numpy, to count the AscIR types a target would need.
+A lowering is written once against `OpHandler` and run by several handlers: to build loop IR, to infer dtypes,
+to evaluate on numpy, to count the AscIR types a target would need.
 """
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
@@ -15,7 +15,7 @@ from tf_autofuse.ir.dtypes import DType
 
 
 class OpHandler:
-    """The abstract set of calls that lowerings are written in. A value `v` is whatever the handler makes of it."""
+    """The calls that lowerings are written in. A value `v` is whatever the handler makes of it."""
 
     def constant(self, value, dtype: DType):
         """A scalar constant; broadcasts against anything."""
@@ -26,7 +26,8 @@ class OpHandler:
         raise TypeError("abstract")
 
     def call(self, asc_type: str, *values, dtype: Optional[DType] = None, **attrs):
-        """One AscIR compute op on values that broadcast against each other; dtype: the result's, default: the row's rule."""
+        """One AscIR compute op on values that broadcast against each other; dtype: the result's, by default
+        what the row's rule gives."""
         raise TypeError("abstract")
 
     def dtype_of(self, v) -> DType:
@@ -46,8 +47,8 @@ class OpHandler:
         raise TypeError("abstract")
 
     def require_equal_dim(self, v, i: int, w, j: int) -> None:
-        """Dim i of v must equal dim j of w, without broadcasting (TF fails otherwise): a guard where it is not
-        known, Refusal where it is known not to hold. i and j may be negative, as in Python."""
+        """Dim i of v must equal dim j of w, without broadcasting (TF fails otherwise): a guard where that is
+        not known, Refusal where it is known not to hold. i and j may be negative, as in Python."""
         raise TypeError("abstract")
 
 
@@ -60,19 +61,21 @@ class AscOp:
     result: 'same' (dtype of the last input), 'bool', or 'attr' (the call's dtype, e.g. Cast).
     ascend: input dtypes -> Ascend C call forms. Key: `form_key`, i.e. the DType of the last input (all inputs
         but the condition of Where have the same dtype), for Cast the pair (source, target).
-        The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar' and the numbers of
-        the inputs that are Scalars: 'scalar1', 'scalar0', 'scalar12'. Where a needed form is missing, a UB tensor is
-        filled with the constant and another form is used. Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1}
-        {c2} scalar literals, {tmp} LocalTensor<uint8_t>, {n} element count, {attr_name} attribute literals, {T} the
-        device type of the last input.
-        A (dtype) that is not a key is refused on the ascend target.
-    tmp_bytes: scratch need in bytes: (last input's item size, element count as a Size) -> Size; a multiple of 32, or
-        0; what the neediest form of an item size takes. A text without {tmp} takes none: ask `scratch_bytes`.
+        The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar' and the
+        numbers of the inputs that are Scalars: 'scalar1', 'scalar0', 'scalar12'. Where a needed form is
+        missing, a UB tensor is filled with the constant and another form is used. Placeholders: {dst} {0} {1}
+        {2} LocalTensors, {c0} {c1} {c2} scalar literals, {tmp} LocalTensor<uint8_t>, {n} element count,
+        {attr_name} attribute literals, {T} the device type of the last input. A (dtype) that is not a key is
+        refused on the ascend target.
+    tmp_bytes: scratch need in bytes: (last input's item size, element count as a Size) -> Size; a multiple of
+        32, or 0; what the neediest form of an item size takes. A text without {tmp} takes none: ask
+        `scratch_bytes`.
     in_place: whether dst may be the same tensor as an input of equal item size (exactly equal, never partly).
     header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
-    evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never reach it.
-    cost: rows of the vector cost table that make one call, as (API name, repeat count per element) pairs.
-    lacks: dtype -> why the ascend target has no form for it (the end of a sentence), where that needs saying.
+    evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never
+    reach it. cost: rows of the vector cost table that make one call, as (API name, repeat count per element)
+    pairs. lacks: dtype -> why the ascend target has no form for it (the end of a sentence), where that needs
+    saying.
     """
 
     type: str
@@ -89,7 +92,9 @@ class AscOp:
     lacks: Mapping[DType, str] = field(default_factory=dict)
 
     def form_key(self, in_dtypes: Sequence[DType], out_dtype: DType):
-        """The key into `ascend` for a call with these dtypes: Cast (source, target), otherwise the last input's."""
+        """The key into `ascend` for a call with these dtypes: Cast (source, target), otherwise the last
+        input's.
+        """
         return (in_dtypes[0], out_dtype) if self.type == "Cast" else in_dtypes[-1]
 
     def scratch_bytes(self, in_dtypes: Sequence[DType], out_dtype: DType, count):
@@ -111,8 +116,8 @@ class AscOp:
         if dtype.bytes == 8:
             return "the vector unit has no 64-bit arithmetic"
         if dtype.name in ("int8", "uint8", "uint16", "uint32"):
-            return "the vector unit computes on 16-bit and 32-bit signed integers only, and conversions saturate " \
-                   "where TensorFlow wraps around"
+            return ("the vector unit computes on 16-bit and 32-bit signed integers only, and conversions "
+                    "saturate where TensorFlow wraps around")
         return ""
 
 
@@ -121,15 +126,17 @@ class TfOp:
     """A TensorFlow op.
 
     names: TF op types that share the row. kind: 'elementwise' (incl. broadcasting), 'view' (moves no data:
-    Identity, Reshape, ...; lowering/views.py knows them by name) or 'fill' (BroadcastTo, Fill, ZerosLike, OnesLike).
-    dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered for; never more.
-    inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read as constants. Fill's
+    Identity, Reshape, ...; lowering/views.py knows them by name) or 'fill' (BroadcastTo, Fill, ZerosLike,
+    OnesLike). dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered
+    for; never more. inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read
+    as constants. Fill's
         value is its input 1.
-    lane_varies: TF's own result for the same input differs between the vectorized part of its loop and the rest, in
-        the sign of a zero; a 'bits' row then promises TF's value up to that sign. `meaning` says which one we give.
-    lower: (handler, node, *values) -> value. `node` is a Node, or anything with the same members. May raise Refusal.
-    exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound).
-    refuse: (target, dtype name or '*') -> the reason why that target leaves the op to TF. Whatever lowers to an
+    lane_varies: TF's own result for the same input differs between the vectorized part of its loop and the
+        rest, in the sign of a zero; a 'bits' row then promises TF's value up to that sign. `meaning` says
+        which one we give.
+    lower: (handler, node, *values) -> value. `node` is a Node, or anything with the same members. May raise
+    Refusal. exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound). refuse: (target,
+    dtype name or '*') -> the reason why that target leaves the op to TF. Whatever lowers to an
         AscOp without a form for the dtype is refused without a row here.
     meaning: NaN, inf, -0.0 and zero behaviour of TF, in a sentence, for docs/ops.md.
     """
@@ -162,7 +169,8 @@ class Node:
 class Refusal(Exception):
     """Raised by a lowering for an op instance that cannot be fused; `reason` is a sentence for `explain`.
 
-    The only exception that crosses from rows to lowering; lowering turns it into a value (graph import never raises).
+    The only exception that crosses from rows to lowering; lowering turns it into a value (graph import never
+    raises).
     """
 
     def __init__(self, reason: str):

@@ -1,13 +1,14 @@
 """The op table: every AscIR type and every TF op by name, and what a target can take.
 
-Reads nothing but the rows. `support` runs a lowering with a handler that only records which AscIR calls it makes,
-and asks each call's row for a form on the target.
+Reads nothing but the rows. `support` runs a lowering with a handler that only records which AscIR calls it
+makes, and asks each call's row for a form on the target.
 """
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, INT32
-from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math, tf_activation,
-                             tf_arithmetic, tf_bits, tf_cast_fill_view, tf_compare_select, tf_grad, tf_math)
+from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
+from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math,
+                             tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view, tf_compare_select,
+                             tf_grad, tf_math)
 from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
 from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
 
@@ -29,16 +30,15 @@ ASC_OPS: Mapping[str, AscOp] = _index(
     ascir_arithmetic.ROWS + ascir_bits.ROWS + ascir_cast.ROWS + ascir_compare.ROWS + ascir_math.ROWS,
     lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
-    tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS + tf_grad.ROWS
-    + tf_cast_fill_view.ROWS,
-    lambda row: row.names)
+    tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS +
+    tf_grad.ROWS + tf_cast_fill_view.ROWS, lambda row: row.names)
 
 
 class Support(NamedTuple):
     """Whether a target takes an op with a dtype.
 
-    ok: for every operand. with_constant: at least where the last input is a suitable constant (integer division, powers).
-    reason: why not always, as a sentence; '' where ok.
+    ok: for every operand. with_constant: at least where the last input is a suitable constant (integer
+    division, powers). reason: why not always, as a sentence; '' where ok.
     """
 
     ok: bool
@@ -64,24 +64,28 @@ def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, ta
 
 
 def value_dtypes(name: str, dtype: DType, inputs: int = 2) -> Tuple[DType, ...]:
-    """The dtypes of the value inputs of op `name` when its attr T (or SrcT) is `dtype`; AddN gets `inputs` of them."""
+    """The dtypes of the value inputs of op `name` when its attr T (or SrcT) is `dtype`; AddN gets `inputs` of
+    them.
+    """
     if name in ("Select", "SelectV2"):
         return (BOOL, dtype, dtype)
     return (dtype,) * (inputs if name == "AddN" else _ARITY.get(name, 1))
 
 
-_ARITY = {name: 2 for name in (
-    "Add AddV2 Sub Mul Div RealDiv TruncateDiv FloorDiv FloorMod Mod TruncateMod DivNoNan MulNoNan Xdivy Xlogy BiasAdd "
-    "BiasAddV1 SquaredDifference Maximum Minimum BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Atan2 Pow Equal "
-    "NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual LogicalAnd LogicalOr ReluGrad Relu6Grad "
-    "LeakyReluGrad EluGrad SeluGrad SoftplusGrad SoftsignGrad SigmoidGrad TanhGrad InvGrad ReciprocalGrad SqrtGrad "
-    "RsqrtGrad Fill").split()}
+_ARITY = dict.fromkeys("""
+    Add AddV2 Sub Mul Div RealDiv TruncateDiv FloorDiv FloorMod Mod TruncateMod DivNoNan MulNoNan Xdivy
+    Xlogy BiasAdd BiasAddV1 SquaredDifference Maximum Minimum BitwiseAnd BitwiseOr BitwiseXor LeftShift
+    RightShift Atan2 Pow Equal NotEqual Greater GreaterEqual Less LessEqual ApproximateEqual LogicalAnd
+    LogicalOr ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad SoftplusGrad SoftsignGrad SigmoidGrad
+    TanhGrad InvGrad ReciprocalGrad SqrtGrad RsqrtGrad Fill
+""".split(), 2)
 _ARITY["ClipByValue"] = 3
 
 
 def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
                    constant_operand: bool = False) -> List[RecordedCall]:
-    """The AscIR calls of op `name` for attr T = dtype, 16-bit floats promoted to float32. out_dtype: Cast's DstT.
+    """The AscIR calls of op `name` for attr T = dtype, 16-bit floats promoted to float32. out_dtype: Cast's
+    DstT.
 
     constant_operand: the last input is the constant 3. Raises Refusal where the lowering refuses.
     """
@@ -105,7 +109,8 @@ def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
 def support(name: str, dtype: DType, target: str, out_dtype: Optional[DType] = None) -> Support:
     """Whether `target` can fuse TF op `name` with attr T (SrcT) = dtype.
 
-    out_dtype: DstT of Cast, needed there. Raises KeyError for an op without a row, ValueError for an unknown target.
+    out_dtype: DstT of Cast, needed there. Raises KeyError for an op without a row, ValueError for an unknown
+    target.
     """
     op = TF_OPS[name]
     if target not in TARGETS:

@@ -1,6 +1,7 @@
 """TF's activation functions.
 
-The constants of Selu are those of Klambauer et al., Self-Normalizing Neural Networks (2017), as TF writes them.
+The constants of Selu are those of Klambauer et al., Self-Normalizing Neural Networks (2017), as TF writes
+them.
 """
 from tf_autofuse.ops.composing import FLOATS, INTEGERS, REALS, call, literal
 from tf_autofuse.ops.schema import TfOp
@@ -45,7 +46,8 @@ def _softsign(h, node, x):
 
 
 ROWS = (
-    TfOp(("Relu",), "elementwise", FLOATS + INTEGERS, call("Relu"), "bits", "(x < 0) ? 0 : x: NaN and -0.0 stay."),
+    TfOp(("Relu",), "elementwise", FLOATS + INTEGERS, call("Relu"), "bits",
+         "(x < 0) ? 0 : x: NaN and -0.0 stay."),
     TfOp(("Relu6",), "elementwise", FLOATS + INTEGERS, _relu6, "bits", "min(relu(x), 6): NaN and -0.0 stay."),
     TfOp(("LeakyRelu",), "elementwise", FLOATS, _leaky_relu, "bits",
          "max(x, alpha * x) for every alpha, with the choices of Maximum: NaN and -0.0 stay for alpha >= 0."),

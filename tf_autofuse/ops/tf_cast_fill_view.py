@@ -25,16 +25,25 @@ def _uniform(value):
     return lower
 
 
+_NO_DOUBLE_FILL = {("ascend", "float64"): "The vector unit cannot fill local memory with a 64-bit float."}
+
 ROWS = (
     TfOp(("Cast",), "elementwise", EVERY_DTYPE, _cast, "bits",
-         "Float to integer truncates; NaN and out-of-range values give what x86's conversions give (int32 and "
-         "narrower: the low bits of the smallest int32). Float to float rounds half to even. To bool: x != 0."),
+         "Float to integer truncates; NaN and out-of-range values give what x86's conversions give (int32 "
+         "and "
+         "narrower: the low bits of the smallest int32). Float to float rounds half to even. To bool: x != "
+         "0."),
     TfOp(("Identity", "StopGradient", "PreventGradient"), "view", EVERY_DTYPE, _identity, "bits",
          "Copies bits.", inputs=1),
     TfOp(("Snapshot",), "view", COMMON, _identity, "bits", "Copies bits.", inputs=1),
-    TfOp(("Reshape", "Squeeze", "ExpandDims"), "view", EVERY_DTYPE, _identity, "bits", "Copies bits.", inputs=1),
-    TfOp(("BroadcastTo",), "fill", COMMON, _identity, "bits", "Copies bits.", inputs=1),
-    TfOp(("Fill",), "fill", COMMON + (UINT32,), _fill, "bits", "Copies bits; the value is input 1."),
-    TfOp(("ZerosLike",), "fill", COMMON, _uniform(0), "bits", "0 everywhere, also where the input is NaN."),
-    TfOp(("OnesLike",), "fill", COMMON, _uniform(1), "bits", "1 everywhere, also where the input is NaN."),
+    TfOp(("Reshape", "Squeeze", "ExpandDims"), "view", EVERY_DTYPE, _identity, "bits", "Copies bits.",
+         inputs=1),
+    TfOp(("BroadcastTo",), "fill", COMMON, _identity, "bits", "Copies bits.", inputs=1,
+         refuse=_NO_DOUBLE_FILL),
+    TfOp(("Fill",), "fill", COMMON + (UINT32,), _fill, "bits", "Copies bits; the value is input 1.",
+         refuse=_NO_DOUBLE_FILL),
+    TfOp(("ZerosLike",), "fill", COMMON, _uniform(0), "bits", "0 everywhere, also where the input is NaN.",
+         refuse=_NO_DOUBLE_FILL),
+    TfOp(("OnesLike",), "fill", COMMON, _uniform(1), "bits", "1 everywhere, also where the input is NaN.",
+         refuse=_NO_DOUBLE_FILL),
 )

@@ -1,5 +1,5 @@
 """TF's comparisons, logic, classifications and selections."""
-from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, UINT8
+from tf_autofuse.ir.dtypes import BOOL, UINT8
 from tf_autofuse.ops.composing import (COMMON, FLOATS, REALS, SIGNED, SINGLE_DOUBLE, call, literal,
                                        require_same_shape)
 from tf_autofuse.ops.schema import Refusal, TfOp
@@ -10,7 +10,8 @@ _ORDERED = FLOATS + SIGNED + (UINT8,)
 def _equality(asc_type):
     def lower(h, node, a, b):
         if not node.attr("incompatible_shape_error", True):
-            raise Refusal("incompatible_shape_error=false makes the result's shape depend on the dims at run time.")
+            raise Refusal("incompatible_shape_error=false makes the result's shape depend on the dims at "
+                          "run time.")
         return h.call(asc_type, a, b)
     return lower
 
@@ -50,7 +51,8 @@ ROWS = (
     TfOp(("LogicalOr",), "elementwise", (BOOL,), call("LogicalOr"), "bits", "Truth table of or."),
     TfOp(("LogicalNot",), "elementwise", (BOOL,), call("LogicalNot"), "bits", "Truth table of not."),
     TfOp(("Select",), "elementwise", COMMON, _select, "bits",
-         "Copies bits, NaN payloads included; a vector condition selects rows, a scalar one the whole tensor."),
+         "Copies bits, NaN payloads included; a vector condition selects rows, a scalar one the whole "
+         "tensor."),
     TfOp(("SelectV2",), "elementwise", COMMON, call("Where"), "bits",
          "Copies bits, NaN payloads included; all three inputs broadcast."),
 )

@@ -79,21 +79,28 @@ ROWS = (
          "y < 0 ? (y + 1) * dy : dy, y the output of Elu."),
     TfOp(("SeluGrad",), "elementwise", REALS, elementwise_pair(_selu_grad), "bits",
          "y < 0 ? dy * (y + scale * alpha) : dy * scale, y the output of Selu."),
-    TfOp(("SoftplusGrad",), "elementwise", FLOATS, elementwise_pair(_softplus_grad), "ulp", "dy / (exp(-x) + 1)."),
-    TfOp(("SoftsignGrad",), "elementwise", FLOATS, elementwise_pair(_softsign_grad), "bits", "dy / (|x| + 1)^2."),
+    TfOp(("SoftplusGrad",), "elementwise", FLOATS, elementwise_pair(_softplus_grad), "ulp",
+         "dy / (exp(-x) + 1)."),
+    TfOp(("SoftsignGrad",), "elementwise", FLOATS, elementwise_pair(_softsign_grad), "bits",
+         "dy / (|x| + 1)^2."),
     TfOp(("SigmoidGrad",), "elementwise", REALS, elementwise_pair(_sigmoid_grad), "ulp",
-         "dy * (y * (1 - y)), y the output of Sigmoid: the rounding of TF's vectorized loop; its remaining elements "
+         "dy * (y * (1 - y)), y the output of Sigmoid: the rounding of TF's vectorized loop; its remaining "
+         "elements "
          "are dy * y * (1 - y)."),
     TfOp(("TanhGrad",), "elementwise", REALS, elementwise_pair(_tanh_grad), "bits",
          "dy * (1 - y * y), y the output of Tanh."),
     TfOp(("InvGrad", "ReciprocalGrad"), "elementwise", REALS, elementwise_pair(_inverse_grad), "bits",
-         "0.0 where dy is a zero, whatever y is; otherwise -(y * y) * dy, y the output of Reciprocal. TF's vectorized "
+         "0.0 where dy is a zero, whatever y is; otherwise -(y * y) * dy, y the output of Reciprocal. TF's "
+         "vectorized "
          "loop gives 0.0 where that is -0.0.", lane_varies=True),
     TfOp(("SqrtGrad",), "elementwise", FLOATS, elementwise_pair(_sqrt_grad), "ulp",
-         "0.0 where dy is a zero, whatever y is; otherwise dy * (0.5 / y), y the output of Sqrt: the rounding of TF's "
+         "0.0 where dy is a zero, whatever y is; otherwise dy * (0.5 / y), y the output of Sqrt: the "
+         "rounding of TF's "
          "vectorized loop; its remaining elements are (0.5 * dy) / y."),
     TfOp(("RsqrtGrad",), "elementwise", REALS, elementwise_pair(_rsqrt_grad), "ulp",
-         "0.0 where dy is a zero, whatever y is; otherwise -0.5 * ((dy * y) * (y * y)), y the output of Rsqrt: the order "
-         "of TF's vectorized loop, up to the sign of a zero; its remaining elements are (-0.5 * (dy * y)) * (y * y), "
+         "0.0 where dy is a zero, whatever y is; otherwise -0.5 * ((dy * y) * (y * y)), y the output of "
+         "Rsqrt: the order "
+         "of TF's vectorized loop, up to the sign of a zero; its remaining elements are (-0.5 * (dy * y)) * "
+         "(y * y), "
          "which differs only next to overflow and underflow.", lane_varies=True),
 )

@@ -1,10 +1,12 @@
 """TF's transcendental functions and roots.
 
-TF computes float32 with polynomials in the vectorized part of its loops and with libm elsewhere, so its own result
-depends on an element's position; fused kernels give one value everywhere, within the bound of docs/numerics.md.
+TF computes float32 with polynomials in the vectorized part of its loops and with libm elsewhere, so its own
+result depends on an element's position; fused kernels give one value everywhere, within the bound of
+docs/numerics.md.
 """
 from tf_autofuse.ir.dtypes import BFLOAT16
-from tf_autofuse.ops.composing import REALS, SINGLE_DOUBLE, WIDE_INTEGERS, call, literal, scalar_constant, zero_where_zero
+from tf_autofuse.ops.composing import (REALS, SINGLE_DOUBLE, WIDE_INTEGERS, call, literal, scalar_constant,
+                                       zero_where_zero)
 from tf_autofuse.ops.schema import Refusal, TfOp
 
 _LONGEST_POWER = 64  # keeps a power by repeated squaring below about a dozen multiplications
@@ -17,7 +19,8 @@ def _rsqrt(h, node, x):
 def _integer_power(h, x, exponent):
     """x ** exponent by repeated squaring, wrapping around as TF's integer kernel does."""
     if exponent is None:
-        raise Refusal("Integer Pow raises an error for negative exponents, and this exponent is not a scalar constant.")
+        raise Refusal("Integer Pow raises an error for negative exponents, and this exponent is not a "
+                      "scalar constant.")
     if exponent < 0:
         raise Refusal("Integer Pow with a negative exponent raises an error in TensorFlow.")
     if exponent > _LONGEST_POWER:
@@ -50,9 +53,11 @@ def _rows():
         ("Exp", REALS, "Exp", "exp(-inf) = 0, exp(inf) = inf, NaN stays."),
         ("Expm1", REALS, "Expm1", "exp(x) - 1 without cancellation; -0.0 stays, -inf gives -1."),
         ("Log", REALS + (BFLOAT16,), "Ln", "Zeros give -inf, negative numbers NaN, inf stays."),
-        ("Log1p", REALS, "Log1p", "log(1 + x) without cancellation; -1 gives -inf, less gives NaN, -0.0 stays."),
+        ("Log1p", REALS, "Log1p", "log(1 + x) without cancellation; -1 gives -inf, less gives NaN, -0.0 "
+                                  "stays."),
         ("Sqrt", REALS + (BFLOAT16,), "Sqrt",
-         "Correctly rounded; -0.0 stays, negative numbers give NaN, inf stays. TF's vectorized float32 loop is 1 ULP "
+         "Correctly rounded; -0.0 stays, negative numbers give NaN, inf stays. TF's vectorized float32 loop "
+         "is 1 ULP "
          "off at times, gives 0.0 for -0.0, NaN for inf and half as much again for x > 2^126."),
         ("Sin", REALS, "Sin", "NaN for infinities; -0.0 stays."),
         ("Cos", REALS, "Cos", "NaN for infinities."),
@@ -76,12 +81,14 @@ def _rows():
 
 ROWS = _rows() + (
     TfOp(("Rsqrt",), "elementwise", REALS, _rsqrt, "ulp",
-         "1 / sqrt(x): inf for 0.0, -inf for -0.0, NaN for negative numbers, 0 for inf. TF's vectorized float32 loop "
+         "1 / sqrt(x): inf for 0.0, -inf for -0.0, NaN for negative numbers, 0 for inf. TF's vectorized "
+         "float32 loop "
          "gives NaN for inf and inf for -0.0."),
     TfOp(("Atan2",), "elementwise", SINGLE_DOUBLE, call("Atan2"), "ulp",
          "The angle of (x, y) in (-pi, pi], with C's rules for zeros and infinities."),
     TfOp(("Pow",), "elementwise", REALS + WIDE_INTEGERS, _pow, "ulp",
-         "C's pow for floats: x^0 = 1 and 1^y = 1 even for NaN, NaN for a negative x and a fractional y. Integers "
+         "C's pow for floats: x^0 = 1 and 1^y = 1 even for NaN, NaN for a negative x and a fractional y. "
+         "Integers "
          "multiply and wrap around."),
     TfOp(("Xlogy",), "elementwise", REALS,
          lambda h, node, a, b: zero_where_zero(h, a, h.call("Mul", a, h.call("Ln", b))), "ulp",
