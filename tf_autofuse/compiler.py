@@ -12,6 +12,8 @@ from typing import Callable, List, Optional, Tuple
 from tf_autofuse.build.kernels import BuildFailure, KernelBinary, build_kernels
 from tf_autofuse.codegen.ascendc.generate import KernelSources, generate
 from tf_autofuse.config import Config
+from tf_autofuse.ir.verify import verify_fused
+from tf_autofuse.ir.verify_impl import verify_impl
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.plan import Plan, Region, plan
 from tf_autofuse.machine import Machine, machine_for
@@ -61,7 +63,8 @@ def compile_graph(view: GraphView, config: Config, target: str,
 
     failures: List[RegionFailure] = []
     scheduled = clock.run("schedule", lambda: _each(
-        the_plan.regions, "schedule", failures, lambda region: (region, _schedule(region, machine))))
+        the_plan.regions, "schedule", failures,
+        lambda region: (region, _schedule(region, machine, config.strict or config.codegen_compile_debug))))
     observe("schedule", scheduled)
 
     generated = clock.run("codegen", lambda: _each(
@@ -81,8 +84,15 @@ def compile_graph(view: GraphView, config: Config, target: str,
     return result
 
 
-def _schedule(region: Region, machine: Machine) -> Tuple[ImplGraph, ...]:
-    return tuple(impl for graph in region.fused.graphs for impl in schedule(graph, machine))
+def _schedule(region: Region, machine: Machine, verify: bool) -> Tuple[ImplGraph, ...]:
+    """`verify` checks the invariants of what goes in and of what comes out; it takes longer than the scheduling."""
+    if verify:
+        verify_fused(region.fused)
+    impls = tuple(impl for graph in region.fused.graphs for impl in schedule(graph, machine))
+    if verify:
+        for impl in impls:
+            verify_impl(impl.graph)
+    return impls
 
 
 def _each(items, stage: str, failures: List[RegionFailure], work):

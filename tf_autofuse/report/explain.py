@@ -50,7 +50,7 @@ def _render_refusals(plan, console: Console) -> None:
     """One line per code: reasons name nodes, so that each would have a line of its own."""
     by_code = collections.OrderedDict()
     for decision in plan.decisions:
-        if decision.region < 0:
+        if decision.region < 0 and decision.op not in ("_Arg", "_Retval"):  # the graph's border, not its ops
             by_code.setdefault(decision.code, []).append((decision.reason, "%s (%s)" % (decision.name, decision.op)))
     for refusal in plan.refusals:
         by_code.setdefault(refusal.code, []).append((refusal.reason, "%s with %s" % (refusal.a, refusal.b)))
