@@ -1,4 +1,5 @@
 """The cache: an entry is whole or not there, damage is found, room is made oldest first."""
+
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ def write(text="contents"):
     def make(folder):
         (folder / "kernel.so").write_text(text)
         return {"name": "autofuse_pointwise_0_Abs"}
+
     return make
 
 
@@ -39,7 +41,10 @@ def test_made_once_and_found_again(cache, problems):
     entry, made = cache.find_or_make("kernel", KEY, write())
     again, made_again = cache.find_or_make("kernel", KEY, refuse)
     assert (made, made_again) == (True, False)
-    assert again.file("kernel.so").read_text() == "contents" and again.manifest["name"] == "autofuse_pointwise_0_Abs"
+    assert (
+        again.file("kernel.so").read_text() == "contents"
+        and again.manifest["name"] == "autofuse_pointwise_0_Abs"
+    )
     assert entry.folder == again.folder and problems == []
 
 
@@ -47,6 +52,7 @@ def test_a_maker_that_fails_leaves_nothing(cache):
     def fail(folder):
         (folder / "kernel.so").write_text("half")
         raise RuntimeError("the compiler fell over")
+
     with pytest.raises(RuntimeError):
         cache.find_or_make("kernel", KEY, fail)
     assert cache.find("kernel", KEY) is None
@@ -64,9 +70,11 @@ DAMAGE = {
     "manifest without files": lambda f: (f / "manifest.json").write_text('{"key": "%s"}' % KEY),
     "manifest a list": lambda f: (f / "manifest.json").write_text("[]"),
     "manifest of another": lambda f: (f / "manifest.json").write_text(
-        (f / "manifest.json").read_text().replace(KEY, "ff" + KEY[2:])),
+        (f / "manifest.json").read_text().replace(KEY, "ff" + KEY[2:])
+    ),
     "manifest points elsewhere": lambda f: (f / "manifest.json").write_text(
-        (f / "manifest.json").read_text().replace('"kernel.so"', '"../kernel.so"')),
+        (f / "manifest.json").read_text().replace('"kernel.so"', '"../kernel.so"')
+    ),
     "folder empty": lambda f: [p.unlink() for p in f.iterdir()],
 }
 
@@ -92,6 +100,7 @@ def test_the_first_of_two_writers_wins(cache):
     def make_while_another_does(folder):
         cache._make_in(cache.root, "kernel", KEY, write())
         return write()(folder)
+
     entry = cache._make_in(cache.root, "kernel", KEY, make_while_another_does)
     assert cache.find("kernel", KEY).folder == entry.folder
     assert list((cache.root / "incoming").iterdir()) == []
@@ -102,6 +111,7 @@ def test_a_damaged_first_writer_is_replaced(cache):
         first = cache._make_in(cache.root, "kernel", KEY, write())
         first.file("kernel.so").write_text("bad")
         return write()(folder)
+
     cache._make_in(cache.root, "kernel", KEY, make_while_another_breaks)
     assert cache.find("kernel", KEY).file("kernel.so").read_text() == "contents"
 
@@ -109,6 +119,7 @@ def test_a_damaged_first_writer_is_replaced(cache):
 def test_without_locks_it_still_works(cache, monkeypatch):
     def no_locks(*args, **kwargs):
         raise NotImplementedError("no locks on this file system")
+
     monkeypatch.setattr(cache_module, "FileLock", no_locks)
     assert cache.find_or_make("kernel", KEY, write())[1]
 
@@ -124,7 +135,9 @@ def age(entry, seconds):
 
 
 def filled(cache, count=4):
-    entries = [cache.find_or_make("kernel", "%02x" % i + "0" * 30, write("x" * 1000))[0] for i in range(count)]
+    entries = [
+        cache.find_or_make("kernel", "%02x" % i + "0" * 30, write("x" * 1000))[0] for i in range(count)
+    ]
     for i, entry in enumerate(entries):
         age(entry, 1000 * (count - i))
     return entries
@@ -191,6 +204,7 @@ def test_an_entry_removed_meanwhile_is_not_damaged(cache, problems, monkeypatch)
     def vanish(path):
         shutil.rmtree(str(entry.folder))
         return real(path)
+
     monkeypatch.setattr(cache_module, "file_digest", vanish)
     assert cache.find("kernel", KEY) is None and problems == []
 
@@ -216,8 +230,13 @@ def test_find_any_takes_the_newest_of_a_prefix(cache):
 
 def test_keys_tell_all_values_apart():
     parts = (("code", "x"), ("flags", ("-O1", "-O2")), ("check", True))
-    others = [(("code", "y"),) + parts[1:], parts[:2] + (("check", False),), parts[:2],
-              (("code", "x"), ("flags", ("-O1 -O2",)), ("check", True)), (("code", "x"), ("flags", ()), ("check", True))]
+    others = [
+        (("code", "y"),) + parts[1:],
+        parts[:2] + (("check", False),),
+        parts[:2],
+        (("code", "x"), ("flags", ("-O1 -O2",)), ("check", True)),
+        (("code", "x"), ("flags", ()), ("check", True)),
+    ]
     keys = {content_key(p) for p in [parts] + others}
     assert len(keys) == len(others) + 1 and content_key(parts) == content_key(parts)
     assert all(len(k) == 32 and int(k, 16) >= 0 for k in keys)
@@ -226,7 +245,9 @@ def test_keys_tell_all_values_apart():
 def test_the_manifest_lists_every_file_with_size_and_digest(cache):
     entry, _ = cache.find_or_make("kernel", KEY, write())
     manifest = json.loads((entry.folder / "manifest.json").read_text())
-    assert manifest["files"] == {"kernel.so": {"bytes": 8, "sha256": cache_module.file_digest(entry.file("kernel.so"))}}
+    assert manifest["files"] == {
+        "kernel.so": {"bytes": 8, "sha256": cache_module.file_digest(entry.file("kernel.so"))}
+    }
 
 
 def test_a_problem_reads_as_two_sentences():

@@ -1,4 +1,6 @@
-"""Where kernels may lie: own folder, nobody else's write permission, loadable; else a stand-in and the reason."""
+"""Where kernels may lie: own folder, nobody else's write permission, loadable; else a stand-in and the
+reason."""
+
 import os
 import stat
 
@@ -10,13 +12,16 @@ from tf_autofuse.build.storage import LAYOUT, configured_root, examine, open_sto
 HERE = {"HOME": "/home/someone"}
 
 
-@pytest.mark.parametrize("cache_dir, environ, expected", [
-    ("/x/y", HERE, "/x/y/" + LAYOUT),
-    (None, HERE, "/home/someone/.cache/tf_autofuse/" + LAYOUT),
-    (None, dict(HERE, XDG_CACHE_HOME="/xdg"), "/xdg/tf_autofuse/" + LAYOUT),
-    (None, dict(HERE, XDG_CACHE_HOME="relative"), "/home/someone/.cache/tf_autofuse/" + LAYOUT),
-    ("", dict(HERE, XDG_CACHE_HOME=""), "/home/someone/.cache/tf_autofuse/" + LAYOUT),
-])
+@pytest.mark.parametrize(
+    "cache_dir, environ, expected",
+    [
+        ("/x/y", HERE, "/x/y/" + LAYOUT),
+        (None, HERE, "/home/someone/.cache/tf_autofuse/" + LAYOUT),
+        (None, dict(HERE, XDG_CACHE_HOME="/xdg"), "/xdg/tf_autofuse/" + LAYOUT),
+        (None, dict(HERE, XDG_CACHE_HOME="relative"), "/home/someone/.cache/tf_autofuse/" + LAYOUT),
+        ("", dict(HERE, XDG_CACHE_HOME=""), "/home/someone/.cache/tf_autofuse/" + LAYOUT),
+    ],
+)
 def test_configured_root(cache_dir, environ, expected):
     assert str(configured_root(cache_dir, environ)) == expected
 
@@ -26,6 +31,7 @@ def test_no_home_and_no_account(monkeypatch):
 
     def unknown(uid):
         raise KeyError("getpwuid(): uid not found: %d" % uid)
+
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     assert configured_root(None, {}) is None
     chosen = open_storage(None, {})
@@ -100,9 +106,13 @@ def test_read_only_folder_is_still_read(tmp_path):
 
 def test_a_noexec_file_system(tmp_path, monkeypatch):
     real = storage.maps_executable
-    monkeypatch.setattr(storage, "maps_executable", lambda folder: str(tmp_path) not in str(folder) and real(folder))
+    monkeypatch.setattr(
+        storage, "maps_executable", lambda folder: str(tmp_path) not in str(folder) and real(folder)
+    )
     monkeypatch.setattr(storage, "_temporary", storage._Temporary())
-    monkeypatch.setattr(storage._Temporary, "parents", staticmethod(lambda: [str(tmp_path), "/dev/shm", "/var/tmp"]))
+    monkeypatch.setattr(
+        storage._Temporary, "parents", staticmethod(lambda: [str(tmp_path), "/dev/shm", "/var/tmp"])
+    )
     chosen = refused(tmp_path, "noexec")
     assert not str(chosen.root).startswith(str(tmp_path))
     assert not [n for n in os.listdir(str(tmp_path)) if n.startswith("tf_autofuse-")]
@@ -113,6 +123,7 @@ def test_maps_executable_is_what_the_loader_needs(tmp_path, monkeypatch):
 
     def refuse(*args, **kwargs):
         raise PermissionError(1, "Operation not permitted")
+
     monkeypatch.setattr(storage.mmap, "mmap", refuse)
     assert not storage.maps_executable(tmp_path)
     assert os.listdir(str(tmp_path)) == []

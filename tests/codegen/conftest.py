@@ -1,4 +1,5 @@
 """The regions' kernels, built once per test process, in a cache that all tests of a run share."""
+
 import os
 from typing import Dict, NamedTuple, Tuple
 
@@ -27,8 +28,10 @@ def build_settings(tmp_path_factory) -> BuildSettings:
     """A cache that the run's processes share: AUTOFUSE_CACHE_DIR where the run has set it."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    return BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(shared / "kernels"),
-                         extra_flags=("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"))
+    return BuildSettings(
+        cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(shared / "kernels"),
+        extra_flags=("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"),
+    )
 
 
 class Kernels(Dict[str, Built]):

@@ -1,4 +1,6 @@
-"""Regions written by hand, one for each thing that the generator must get right; golden and end-to-end tests share them."""
+"""Regions written by hand, one for each thing that the generator must get right; golden and end-to-end tests
+share them."""
+
 from typing import Dict, NamedTuple, Tuple
 
 import numpy as np
@@ -14,7 +16,8 @@ INF, NAN = float("inf"), float("nan")
 
 
 class Region(NamedTuple):
-    """dims: input dims to run with, the first ones also in golden manifests; refused: dims that a guard refuses."""
+    """dims: input dims to run with, the first ones also in golden manifests; refused: dims that a guard
+    refuses."""
 
     fused: FusedGraph
     dims: Tuple[Tuple[Tuple[int, ...], ...], ...]
@@ -22,9 +25,16 @@ class Region(NamedTuple):
 
 
 def region(name: str, builder: HintBuilder, inputs, outputs, dims, refused=(), sizes=(), guards=()) -> Region:
-    fused = FusedGraph("autofuse_pointwise_0_" + name, "pointwise", tuple(KernelIO(d, tuple(s)) for d, s in inputs),
-                       tuple(KernelIO(d, tuple(s)) for d, s in outputs), tuple(sizes), tuple(guards),
-                       (builder.graph(),), tuple(name.split("_")))
+    fused = FusedGraph(
+        "autofuse_pointwise_0_" + name,
+        "pointwise",
+        tuple(KernelIO(d, tuple(s)) for d, s in inputs),
+        tuple(KernelIO(d, tuple(s)) for d, s in outputs),
+        tuple(sizes),
+        tuple(guards),
+        (builder.graph(),),
+        tuple(name.split("_")),
+    )
     return Region(fused, tuple(dims), tuple(refused))
 
 
@@ -39,8 +49,14 @@ def public_example() -> Region:
     y = b.load(b.data(1, FLOAT32, ("data2",)), (1, 1), origin=("data2",))
     total = b.op("Add", b.broadcast_to(a, (1, 1), ("add",)), y, origin=("add",))
     b.store(b.op("Relu", total, origin=("Relu",)), 0, origin=("Relu",))
-    return region("Abs_Add_Relu", b, [(FLOAT32, (128,)), (FLOAT32, (192, 128))], [(FLOAT32, (192, 128))],
-                  [((128,), (192, 128))], [((127,), (192, 128)), ((1,), (192, 128)), ((128,), (192, 1))])
+    return region(
+        "Abs_Add_Relu",
+        b,
+        [(FLOAT32, (128,)), (FLOAT32, (192, 128))],
+        [(FLOAT32, (192, 128))],
+        [((128,), (192, 128))],
+        [((127,), (192, 128)), ((1,), (192, 128)), ((128,), (192, 1))],
+    )
 
 
 def public_example_half() -> Region:
@@ -50,23 +66,35 @@ def public_example_half() -> Region:
     total = b.op("Add", b.broadcast_to(b.op("Abs", up(b, x)), (1, 1)), up(b, y))
     low = b.op("Cast", b.op("Relu", total), dtype=FLOAT16)
     b.store(b.op("Cast", low, dtype=FLOAT32, origin=("Cast_2",)), 0)
-    return region("Cast_Abs_Cast_Add_Relu_Cast", b, [(FLOAT32, (128,)), (FLOAT32, (192, 128))],
-                  [(FLOAT32, (192, 128))], [((128,), (192, 128))])
+    return region(
+        "Cast_Abs_Cast_Add_Relu_Cast",
+        b,
+        [(FLOAT32, (128,)), (FLOAT32, (192, 128))],
+        [(FLOAT32, (192, 128))],
+        [((128,), (192, 128))],
+    )
 
 
 def column(dtype: DType = FLOAT32, width: int = 97) -> Region:
     b = HintBuilder("g", [("z0", 70), ("z1", width)])
     x, y = b.load(b.data(0, dtype), (1, 0)), b.load(b.data(1, dtype), (1, 1))
     b.store(b.op("Mul", b.broadcast_to(b.op("Neg", x), (1, 1)), y), 0)
-    return region("Neg_Mul_%s" % dtype.name, b, [(dtype, (70, 1)), (dtype, (70, width))], [(dtype, (70, width))],
-                  [((70, 1), (70, width))])
+    return region(
+        "Neg_Mul_%s" % dtype.name,
+        b,
+        [(dtype, (70, 1)), (dtype, (70, width))],
+        [(dtype, (70, width))],
+        [((70, 1), (70, width))],
+    )
 
 
 def outer_product() -> Region:
     b = HintBuilder("g", [("z0", 37), ("z1", 41)])
     x, y = b.load(b.data(0, FLOAT32), (1, 0)), b.load(b.data(1, FLOAT32), (0, 1))
     b.store(b.op("Sub", b.broadcast_to(x, (1, 1)), b.broadcast_to(y, (1, 1))), 0)
-    return region("Sub", b, [(FLOAT32, (37, 1)), (FLOAT32, (1, 41))], [(FLOAT32, (37, 41))], [((37, 1), (1, 41))])
+    return region(
+        "Sub", b, [(FLOAT32, (37, 1)), (FLOAT32, (1, 41))], [(FLOAT32, (37, 41))], [((37, 1), (1, 41))]
+    )
 
 
 def constants() -> Region:
@@ -87,8 +115,13 @@ def select() -> Region:
     chosen = b.op("Where", b.op("LogicalAnd", positive, b.compare("Lt", x, y)), x, y, dtype=FLOAT32)
     b.store(chosen, 0)
     b.store(b.op("LogicalNot", positive, dtype=BOOL), 1)
-    return region("Greater_Less_LogicalAnd_Select", b, [(FLOAT32, (33, 19)), (FLOAT32, (19,))],
-                  [(FLOAT32, (33, 19)), (BOOL, (33, 19))], [((33, 19), (19,))])
+    return region(
+        "Greater_Less_LogicalAnd_Select",
+        b,
+        [(FLOAT32, (33, 19)), (FLOAT32, (19,))],
+        [(FLOAT32, (33, 19)), (BOOL, (33, 19))],
+        [((33, 19), (19,))],
+    )
 
 
 def several_outputs() -> Region:
@@ -106,46 +139,104 @@ def symbolic() -> Region:
     b = HintBuilder("g", [("z0", S0), ("z1", 128)], (SizeVar("s0", InputDim(0, 0), 7),))
     x, y = b.load(b.data(0, FLOAT32), (1, 1)), b.load(b.data(1, FLOAT32), (1, 0))
     b.store(b.op("Add", x, b.broadcast_to(y, (1, 1))), 0)
-    return region("AddV2", b, [(FLOAT32, (S0, 128)), (FLOAT32, (S0, 1))], [(FLOAT32, (S0, 128))],
-                  [((n, 128), (n, 1)) for n in (7, 1, 0, 1024, 3, 64, 5003)],
-                  [((7, 128), (8, 1)), ((7, 127), (7, 1)), ((7, 128), (7, 2))], [SizeVar("s0", InputDim(0, 0), 7)])
+    return region(
+        "AddV2",
+        b,
+        [(FLOAT32, (S0, 128)), (FLOAT32, (S0, 1))],
+        [(FLOAT32, (S0, 128))],
+        [((n, 128), (n, 1)) for n in (7, 1, 0, 1024, 3, 64, 5003)],
+        [((7, 128), (8, 1)), ((7, 127), (7, 1)), ((7, 128), (7, 2))],
+        [SizeVar("s0", InputDim(0, 0), 7)],
+    )
 
 
 def flat_symbolic() -> Region:
     b = HintBuilder("g", [("z0", S0)], (SizeVar("s0", InputDim(0, 0)),))
     x, y = b.load(b.data(0, FLOAT32), (1,)), b.load(b.data(1, FLOAT32), (1,))
     b.store(b.op("Maximum", b.op("Mul", x, y), x), 0)
-    return region("Mul_Maximum", b, [(FLOAT32, (S0,))] * 2, [(FLOAT32, (S0,))],
-                  [((n,), (n,)) for n in list(range(0, 66)) + [4095, 65537, 300007]], [((3,), (4,))],
-                  [SizeVar("s0", InputDim(0, 0))])
+    return region(
+        "Mul_Maximum",
+        b,
+        [(FLOAT32, (S0,))] * 2,
+        [(FLOAT32, (S0,))],
+        [((n,), (n,)) for n in list(range(0, 66)) + [4095, 65537, 300007]],
+        [((3,), (4,))],
+        [SizeVar("s0", InputDim(0, 0))],
+    )
 
 
 def run_time_broadcast() -> Region:
-    sizes = (SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", broadcast_size(S0, S1)))
+    sizes = (
+        SizeVar("s0", InputDim(0, 0)),
+        SizeVar("s1", InputDim(1, 0)),
+        SizeVar("s2", broadcast_size(S0, S1)),
+    )
     b = HintBuilder("g", [("z0", broadcast_size(S0, S1)), ("z1", 60)], sizes)
     x = b.load(b.data(0, FLOAT32), (1, 1), strides=(stride_or_zero(S0, 60), 1))
     y = b.load(b.data(1, FLOAT32), (1, 1), strides=(stride_or_zero(S1, 60), 1))
     b.store(b.op("Sub", x, y), 0)
-    return region("Sub", b, [(FLOAT32, (S0, 60)), (FLOAT32, (S1, 60))], [(FLOAT32, (broadcast_size(S0, S1), 60))],
-                  [((n, 60), (m, 60)) for n, m in ((5, 5), (5, 1), (1, 5), (1, 1), (0, 1), (1, 0), (0, 0), (3000, 1),
-                                                  (3000, 3000), (1, 3000))],
-                  [((2, 60), (3, 60)), ((0, 60), (2, 60))], sizes, [Guard("broadcast", S0, S1)])
+    return region(
+        "Sub",
+        b,
+        [(FLOAT32, (S0, 60)), (FLOAT32, (S1, 60))],
+        [(FLOAT32, (broadcast_size(S0, S1), 60))],
+        [
+            ((n, 60), (m, 60))
+            for n, m in (
+                (5, 5),
+                (5, 1),
+                (1, 5),
+                (1, 1),
+                (0, 1),
+                (1, 0),
+                (0, 0),
+                (3000, 1),
+                (3000, 3000),
+                (1, 3000),
+            )
+        ],
+        [((2, 60), (3, 60)), ((0, 60), (2, 60))],
+        sizes,
+        [Guard("broadcast", S0, S1)],
+    )
 
 
 def run_time_broadcast_inner() -> Region:
     """Both dims of both inputs may be broadcast, the innermost included."""
     s3 = symbol("s3")
-    sizes = (SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(0, 1)), SizeVar("s2", InputDim(1, 0)),
-             SizeVar("s3", InputDim(1, 1)))
+    sizes = (
+        SizeVar("s0", InputDim(0, 0)),
+        SizeVar("s1", InputDim(0, 1)),
+        SizeVar("s2", InputDim(1, 0)),
+        SizeVar("s3", InputDim(1, 1)),
+    )
     rows, columns = broadcast_size(S0, S2), broadcast_size(S1, s3)
     b = HintBuilder("g", [("z0", rows), ("z1", columns)], sizes)
     x = b.load(b.data(0, FLOAT32), (1, 1), strides=(stride_or_zero(S0, S1), stride_or_zero(S1, 1)))
     y = b.load(b.data(1, FLOAT32), (1, 1), strides=(stride_or_zero(S2, s3), stride_or_zero(s3, 1)))
     b.store(b.op("Add", b.op("Abs", x), y), 0)
-    shapes = [((4, 9), (4, 9)), ((4, 1), (1, 9)), ((1, 9), (4, 1)), ((1, 1), (4, 9)), ((4, 9), (1, 1)), ((1, 1), (1, 1)),
-              ((0, 9), (1, 9)), ((4, 1), (4, 130)), ((70, 33), (1, 33)), ((3, 1), (1, 2000))]
-    return region("Abs_Add", b, [(FLOAT32, (S0, S1)), (FLOAT32, (S2, s3))], [(FLOAT32, (rows, columns))], shapes,
-                  [((4, 9), (3, 9)), ((4, 9), (4, 8))], sizes, [Guard("broadcast", S0, S2), Guard("broadcast", S1, s3)])
+    shapes = [
+        ((4, 9), (4, 9)),
+        ((4, 1), (1, 9)),
+        ((1, 9), (4, 1)),
+        ((1, 1), (4, 9)),
+        ((4, 9), (1, 1)),
+        ((1, 1), (1, 1)),
+        ((0, 9), (1, 9)),
+        ((4, 1), (4, 130)),
+        ((70, 33), (1, 33)),
+        ((3, 1), (1, 2000)),
+    ]
+    return region(
+        "Abs_Add",
+        b,
+        [(FLOAT32, (S0, S1)), (FLOAT32, (S2, s3))],
+        [(FLOAT32, (rows, columns))],
+        shapes,
+        [((4, 9), (3, 9)), ((4, 9), (4, 8))],
+        sizes,
+        [Guard("broadcast", S0, S2), Guard("broadcast", S1, s3)],
+    )
 
 
 def rank_0() -> Region:
@@ -166,16 +257,26 @@ def middle_broadcast() -> Region:
     b = HintBuilder("g", [("z0", 6), ("z1", 5), ("z2", 24)])
     x, y = b.load(b.data(0, FLOAT32), (1, 0, 1)), b.load(b.data(1, FLOAT32), (1, 1, 1))
     b.store(b.op("Add", b.broadcast_to(x, (1, 1, 1)), y), 0)
-    return region("Add3", b, [(FLOAT32, (6, 1, 24)), (FLOAT32, (6, 5, 24))], [(FLOAT32, (6, 5, 24))],
-                  [((6, 1, 24), (6, 5, 24))])
+    return region(
+        "Add3",
+        b,
+        [(FLOAT32, (6, 1, 24)), (FLOAT32, (6, 5, 24))],
+        [(FLOAT32, (6, 5, 24))],
+        [((6, 1, 24), (6, 5, 24))],
+    )
 
 
 def four_dims() -> Region:
     b = HintBuilder("g", [("z0", 3), ("z1", 4), ("z2", 5), ("z3", 7)])
     x, y = b.load(b.data(0, FLOAT32), (1, 0, 1, 0)), b.load(b.data(1, FLOAT32), (0, 1, 0, 1))
     b.store(b.op("Mul", b.broadcast_to(x, (1,) * 4), b.broadcast_to(y, (1,) * 4)), 0)
-    return region("Mul4", b, [(FLOAT32, (3, 1, 5, 1)), (FLOAT32, (4, 1, 7))], [(FLOAT32, (3, 4, 5, 7))],
-                  [((3, 1, 5, 1), (4, 1, 7))])
+    return region(
+        "Mul4",
+        b,
+        [(FLOAT32, (3, 1, 5, 1)), (FLOAT32, (4, 1, 7))],
+        [(FLOAT32, (3, 4, 5, 7))],
+        [((3, 1, 5, 1), (4, 1, 7))],
+    )
 
 
 def sliced() -> Region:
@@ -183,8 +284,13 @@ def sliced() -> Region:
     x = b.load(b.data(0, FLOAT32), (1, 1), strides=(40, 1), offset=20)
     y = b.load(b.data(1, FLOAT32), (1, 1))
     b.store(b.op("Add", x, y), 0)
-    return region("Slice_Add", b, [(FLOAT32, (12, 40)), (FLOAT32, (12, 20))], [(FLOAT32, (12, 20))],
-                  [((12, 40), (12, 20))])
+    return region(
+        "Slice_Add",
+        b,
+        [(FLOAT32, (12, 40)), (FLOAT32, (12, 20))],
+        [(FLOAT32, (12, 20))],
+        [((12, 40), (12, 20))],
+    )
 
 
 def copies() -> Region:
@@ -193,17 +299,22 @@ def copies() -> Region:
     b.store(b.load(b.data(1, INT32), (0, 1)), 1)
     b.store(b.load(b.data(2, BOOL), (1, 0)), 2)
     b.store(b.scalar(2.5, FLOAT32), 3)
-    return region("BroadcastTo", b, [(FLOAT32, (11, 35)), (INT32, (35,)), (BOOL, (11, 1))],
-                  [(FLOAT32, (11, 35)), (INT32, (11, 35)), (BOOL, (11, 35)), (FLOAT32, (11, 35))],
-                  [((11, 35), (35,), (11, 1))])
+    return region(
+        "BroadcastTo",
+        b,
+        [(FLOAT32, (11, 35)), (INT32, (35,)), (BOOL, (11, 1))],
+        [(FLOAT32, (11, 35)), (INT32, (11, 35)), (BOOL, (11, 35)), (FLOAT32, (11, 35))],
+        [((11, 35), (35,), (11, 1))],
+    )
 
 
 def sixteen_bit(dtype: DType) -> Region:
     b = HintBuilder("g", [("z0", 9), ("z1", 77)])
     x, y = up(b, b.load(b.data(0, dtype), (1, 1))), up(b, b.load(b.data(1, dtype), (1, 0)))
     b.store(b.op("Cast", b.op("Mul", x, b.broadcast_to(y, (1, 1))), dtype=dtype), 0)
-    return region("Mul_%s" % dtype.name, b, [(dtype, (9, 77)), (dtype, (9, 1))], [(dtype, (9, 77))],
-                  [((9, 77), (9, 1))])
+    return region(
+        "Mul_%s" % dtype.name, b, [(dtype, (9, 77)), (dtype, (9, 1))], [(dtype, (9, 77))], [((9, 77), (9, 1))]
+    )
 
 
 def integers(dtype: DType) -> Region:
@@ -211,8 +322,13 @@ def integers(dtype: DType) -> Region:
     x, y = b.load(b.data(0, dtype), (1, 1)), b.load(b.data(1, dtype), (0, 1))
     total = b.op("Add", b.op("Mul", x, b.broadcast_to(y, (1, 1))), b.scalar(-3, dtype))
     b.store(b.op("Maximum", total, x), 0)
-    return region("Mul_Add_Maximum_%s" % dtype.name, b, [(dtype, (13, 21)), (dtype, (21,))], [(dtype, (13, 21))],
-                  [((13, 21), (21,))])
+    return region(
+        "Mul_Add_Maximum_%s" % dtype.name,
+        b,
+        [(dtype, (13, 21)), (dtype, (21,))],
+        [(dtype, (13, 21))],
+        [((13, 21), (21,))],
+    )
 
 
 def bool_column() -> Region:
@@ -220,8 +336,13 @@ def bool_column() -> Region:
     mask = b.broadcast_to(b.load(b.data(0, BOOL), (1, 0)), (1, 1))
     x, y = b.load(b.data(1, FLOAT32), (1, 1)), b.load(b.data(2, FLOAT32), (1, 1))
     b.store(b.op("Where", mask, x, y, dtype=FLOAT32), 0)
-    return region("SelectV2", b, [(BOOL, (40, 1)), (FLOAT32, (40, 50)), (FLOAT32, (40, 50))], [(FLOAT32, (40, 50))],
-                  [((40, 1), (40, 50), (40, 50))])
+    return region(
+        "SelectV2",
+        b,
+        [(BOOL, (40, 1)), (FLOAT32, (40, 50)), (FLOAT32, (40, 50))],
+        [(FLOAT32, (40, 50))],
+        [((40, 1), (40, 50), (40, 50))],
+    )
 
 
 def many_inputs() -> Region:
@@ -237,7 +358,9 @@ def unread_input() -> Region:
     """An input that only the original ops read: its dims are checked, its memory is left alone."""
     b = HintBuilder("g", [("z0", 10)])
     b.store(b.op("Sqrt", b.load(b.data(1, FLOAT32), (1,))), 0)
-    return region("Sqrt", b, [(INT32, (2,)), (FLOAT32, (10,))], [(FLOAT32, (10,))], [((2,), (10,))], [((3,), (10,))])
+    return region(
+        "Sqrt", b, [(INT32, (2,)), (FLOAT32, (10,))], [(FLOAT32, (10,))], [((2,), (10,))], [((3,), (10,))]
+    )
 
 
 def zero_size() -> Region:
@@ -254,16 +377,39 @@ def static_vector(n: int) -> Region:
 
 
 GOLDEN = {
-    "public_example": public_example, "public_example_half": public_example_half, "column": column,
-    "outer_product": outer_product, "constants": constants, "select": select, "several_outputs": several_outputs,
-    "symbolic": symbolic, "run_time_broadcast": run_time_broadcast}
+    "public_example": public_example,
+    "public_example_half": public_example_half,
+    "column": column,
+    "outer_product": outer_product,
+    "constants": constants,
+    "select": select,
+    "several_outputs": several_outputs,
+    "symbolic": symbolic,
+    "run_time_broadcast": run_time_broadcast,
+}
 
 
 def all_regions() -> Dict[str, Region]:
     regions = {name: make() for name, make in GOLDEN.items()}
-    regions.update({f.__name__: f() for f in (
-        flat_symbolic, run_time_broadcast_inner, rank_0, scalar_tensor, middle_broadcast, four_dims, sliced, copies,
-        bool_column, many_inputs, unread_input, zero_size)})
+    regions.update(
+        {
+            f.__name__: f()
+            for f in (
+                flat_symbolic,
+                run_time_broadcast_inner,
+                rank_0,
+                scalar_tensor,
+                middle_broadcast,
+                four_dims,
+                sliced,
+                copies,
+                bool_column,
+                many_inputs,
+                unread_input,
+                zero_size,
+            )
+        }
+    )
     for dtype in (FLOAT16, BFLOAT16):
         regions["sixteen_bit_" + dtype.name] = sixteen_bit(dtype)
     for dtype in (INT32, INT16):

@@ -1,4 +1,5 @@
 """A region's debug folder: every stage is there, and its repro.py runs the region alone."""
+
 import dataclasses
 import json
 import os
@@ -31,7 +32,9 @@ def made(name):
 @pytest.fixture(scope="module")
 def folder(build_settings, tmp_path_factory):
     region, impls, sources = made("run_time_broadcast")
-    settings = dataclasses.replace(build_settings, debug_dir=str(tmp_path_factory.mktemp("debug") / "a folder"))
+    settings = dataclasses.replace(
+        build_settings, debug_dir=str(tmp_path_factory.mktemp("debug") / "a folder")
+    )
     result = build_kernels([sources], settings)[0]
     (found,) = Path(settings.debug_dir).iterdir()
     return found, region, impls, sources, result
@@ -39,15 +42,33 @@ def folder(build_settings, tmp_path_factory):
 
 def run_repro(folder, *arguments, **environ):
     environ = dict(os.environ, PYTHONPATH=str(ROOT), **environ)
-    return subprocess.run([sys.executable, str(folder / "repro.py")] + list(arguments), env=environ, cwd="/",
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    return subprocess.run(
+        [sys.executable, str(folder / "repro.py")] + list(arguments),
+        env=environ,
+        cwd="/",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
 
 
 def test_every_stage_is_there(folder):
     path, region, impls, sources, result = folder
     names = {p.name for p in path.iterdir()}
-    assert {"hint.txt", "fused.pb", "tiling.txt", "repro.py", "compile_twin.sh", "compile_ascend.sh", "manifest.json",
-            "kernel.cpp", "host.cpp", "tiling_data.h", "twin_launch.cpp", "CMakeLists.txt"} <= names
+    assert {
+        "hint.txt",
+        "fused.pb",
+        "tiling.txt",
+        "repro.py",
+        "compile_twin.sh",
+        "compile_ascend.sh",
+        "manifest.json",
+        "kernel.cpp",
+        "host.cpp",
+        "tiling_data.h",
+        "twin_launch.cpp",
+        "CMakeLists.txt",
+    } <= names
     assert {"impl_%d.txt" % i.tiling_key for i in impls} <= names
     assert (path / "kernel.cpp").read_text() == sources.text("kernel.cpp")
     assert proto.from_bytes((path / "fused.pb").read_bytes()) == region.fused
@@ -70,7 +91,9 @@ def test_repro_runs_alone_and_agrees(folder, build_settings):
 
 
 def test_repro_says_what_a_guard_refuses(folder, build_settings):
-    done = run_repro(folder[0], "--size", "s0=70", "--size", "s1=3", AUTOFUSE_CACHE_DIR=build_settings.cache_dir)
+    done = run_repro(
+        folder[0], "--size", "s0=70", "--size", "s1=3", AUTOFUSE_CACHE_DIR=build_settings.cache_dir
+    )
     assert done.returncode == 2 and "refused" in done.stdout
 
 
@@ -92,19 +115,28 @@ def test_compile_script_is_runnable_text(folder, tmp_path):
     """With a compiler that only notes its arguments: the script itself is right shell for any path."""
     noted = tmp_path / "noted"
     compiler = tmp_path / "g++"
-    compiler.write_text("#!/bin/sh\nfor a in \"$@\"; do echo \"$a\" >> '%s'; done\n" % noted)
+    compiler.write_text('#!/bin/sh\nfor a in "$@"; do echo "$a" >> \'%s\'; done\n' % noted)
     compiler.chmod(0o755)
-    subprocess.run(["sh", str(folder[0] / "compile_twin.sh")], env=dict(os.environ, CXX=str(compiler)), check=True)
+    subprocess.run(
+        ["sh", str(folder[0] / "compile_twin.sh")], env=dict(os.environ, CXX=str(compiler)), check=True
+    )
     arguments = noted.read_text().splitlines()
-    assert "host.cpp" in arguments and "-shared" in arguments and any(a.endswith("launch.cpp") for a in arguments)
+    assert (
+        "host.cpp" in arguments
+        and "-shared" in arguments
+        and any(a.endswith("launch.cpp") for a in arguments)
+    )
     home = tmp_path / "cann"
     for name in ("compiler/ccec_compiler/bin/ccec", "compiler/tikcpp/tikcfw/kernel_operator.h"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(compiler.read_text())
         (home / name).chmod(0o755)
     noted.unlink()
-    subprocess.run(["sh", str(folder[0] / "compile_ascend.sh")], env=dict(os.environ, ASCEND_HOME_PATH=str(home)),
-                   check=True)
+    subprocess.run(
+        ["sh", str(folder[0] / "compile_ascend.sh")],
+        env=dict(os.environ, ASCEND_HOME_PATH=str(home)),
+        check=True,
+    )
     arguments = noted.read_text().splitlines()
     assert arguments.count("kernel.cpp") == 2 and "-DTILING_KEY_VAR=1" in arguments
     assert "--cce-aicore-arch=dav-c220-vec" in arguments and "--cce-auto-sync=off" in arguments
@@ -112,8 +144,9 @@ def test_compile_script_is_runnable_text(folder, tmp_path):
 
 def test_a_failure_is_kept_too(build_settings, tmp_path):
     _, _, sources = made("public_example")
-    broken = dataclasses.replace(sources, files=tuple(
-        (n, t.replace("AscendC::Relu", "AscendC::Rely")) for n, t in sources.files))
+    broken = dataclasses.replace(
+        sources, files=tuple((n, t.replace("AscendC::Relu", "AscendC::Rely")) for n, t in sources.files)
+    )
     settings = dataclasses.replace(build_settings, debug_dir=str(tmp_path))
     result = build_kernels([broken], settings)[0]
     assert isinstance(result, BuildFailure)

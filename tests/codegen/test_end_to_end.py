@@ -1,4 +1,6 @@
-"""Kernels on the twin against the region's meaning on numpy: HintGraph -> schedule -> codegen -> g++ -> bits."""
+"""Kernels on the twin against the region's meaning on numpy: HintGraph -> schedule -> codegen -> g++ ->
+bits."""
+
 import dataclasses
 import random
 import threading
@@ -26,8 +28,7 @@ def same(dtype, got, expected) -> bool:
         got, expected = ((a.astype(np.uint32) << 16).view(np.float32) for a in (got, expected))
     if got.dtype.kind == "f":
         nan = np.isnan(expected)
-        return bool((np.isnan(got) == nan).all()) and \
-            got[~nan].tobytes() == expected[~nan].tobytes()
+        return bool((np.isnan(got) == nan).all()) and got[~nan].tobytes() == expected[~nan].tobytes()
     return got.tobytes() == np.ascontiguousarray(expected).tobytes()
 
 
@@ -68,8 +69,18 @@ def test_refused_dims(built, name):
             registry.run(built[name].binary, fused, inputs)
 
 
-SMALL_UB = {"public_example": 24, "column": 12, "several_outputs": 8, "symbolic": 24, "flat_symbolic": 8, "select": 24,
-            "run_time_broadcast": 12, "outer_product": 8, "constants": 4, "run_time_broadcast_inner": 12}
+SMALL_UB = {
+    "public_example": 24,
+    "column": 12,
+    "several_outputs": 8,
+    "symbolic": 24,
+    "flat_symbolic": 8,
+    "select": 24,
+    "run_time_broadcast": 12,
+    "outer_product": 8,
+    "constants": 4,
+    "run_time_broadcast_inner": 12,
+}
 
 
 @pytest.mark.parametrize("name", sorted(SMALL_UB))
@@ -91,7 +102,10 @@ def test_any_order_of_blocks(built, name):
     fused = built[name].region.fused
     inputs = arrays_for(fused, dims, 3)
     expected, info = registry.run(built[name].binary, fused, inputs)
-    for order in (range(info.block_dim)[::-1], random.Random(1).sample(range(info.block_dim), info.block_dim)):
+    for order in (
+        range(info.block_dim)[::-1],
+        random.Random(1).sample(range(info.block_dim), info.block_dim),
+    ):
         got, _ = registry.run(built[name].binary, fused, inputs, blocks=order)
         assert all(a.tobytes() == b.tobytes() for a, b in zip(got, expected))
 
@@ -111,6 +125,7 @@ def test_blocks_on_several_threads(built):
             library.run([a.ctypes.data for a in memory], [a.nbytes for a in memory], tiling, first, last)
         except Exception as error:
             problems.append(error)
+
     borders = np.linspace(0, tiling.block_dim, 5).astype(int)
     threads = [threading.Thread(target=work, args=pair) for pair in zip(borders[:-1], borders[1:])]
     for t in threads:
@@ -131,24 +146,35 @@ def test_forwarded_memory(built, name):
 def test_forwarding_happens_at_all(built):
     assert registry.forward_pairs(built["public_example"].region.fused) == ((1, 0),)
     with pytest.raises(ValueError, match="no forward pairs"):
-        registry.run(built["public_example"].binary, built["public_example"].region.fused,
-                     arrays_for(built["public_example"].region.fused, ((128,), (192, 128)), 0), aliased=[(0, 0)])
+        registry.run(
+            built["public_example"].binary,
+            built["public_example"].region.fused,
+            arrays_for(built["public_example"].region.fused, ((128,), (192, 128)), 0),
+            aliased=[(0, 0)],
+        )
 
 
 def test_inputs_that_are_not_aligned(built):
     """GM has no alignment: views into a byte buffer at odd addresses."""
     fused = built["public_example"].region.fused
     raw = np.arange(128 * 4 + 5, dtype=np.uint8)
-    view = raw[5:].view(np.float32) if raw[5:].ctypes.data % 4 == 0 else np.frombuffer(raw.tobytes()[5:], np.float32)
+    view = (
+        raw[5:].view(np.float32)
+        if raw[5:].ctypes.data % 4 == 0
+        else np.frombuffer(raw.tobytes()[5:], np.float32)
+    )
     inputs = [np.nan_to_num(view[:128]), np.ones((192, 128), np.float32)]
     outputs, _ = registry.run(built["public_example"].binary, fused, inputs)
     assert same(fused.outputs[0].dtype, outputs[0], evaluate_fused(fused, inputs)[0])
 
 
 def test_one_binary_serves_every_shape(built):
-    """The variants of one library: the contiguous one where nothing is broadcast, the strided one elsewhere."""
+    """The variants of one library: the contiguous one where nothing is broadcast, the strided one
+    elsewhere."""
     one = built["run_time_broadcast"]
-    keys = {dims: check(one, dims).tiling_key for dims in one.region.dims if 0 not in (dims[0][0], dims[1][0])}
+    keys = {
+        dims: check(one, dims).tiling_key for dims in one.region.dims if 0 not in (dims[0][0], dims[1][0])
+    }
     variants = {dims: one.impls[key].variant for dims, key in keys.items()}
     assert variants[((5, 60), (5, 60))] == "contiguous" and variants[((3000, 60), (3000, 60))] == "contiguous"
     assert variants[((5, 60), (1, 60))] == "strided" and variants[((1, 60), (3000, 60))] == "strided"
@@ -172,7 +198,8 @@ def test_wrong_dtypes_and_ranks(built):
 
 
 def test_the_trace_is_what_the_text_says(built):
-    """Every core issues its calls in the order of the source; the bytes moved are those of inputs and outputs."""
+    """Every core issues its calls in the order of the source; the bytes moved are those of inputs and
+    outputs."""
     info = check(built["public_example"], ((128,), (192, 128)), trace=True)
     copies = [t for t in info.trace if t.kind == "instruction" and t.pipe in ("MTE2", "MTE3")]
     loaded = sum(t.bytes for t in copies if t.pipe == "MTE2")

@@ -1,4 +1,5 @@
 """The generated text, held still: `pytest --update-golden` rewrites it, to be read before it is committed."""
+
 import re
 
 import pytest
@@ -44,19 +45,26 @@ def test_text_is_plain(name):
         assert text.endswith("\n") and "\t" not in text and "\n\n\n" not in text
         for line in text.splitlines():
             assert line == line.rstrip()
-            assert len(line) <= 110 or line.lstrip().startswith(("//", "#")) or file_name != "kernel.cpp", line
+            assert (
+                len(line) <= 110 or line.lstrip().startswith(("//", "#")) or file_name != "kernel.cpp"
+            ), line
 
 
 def test_code_text_is_free_of_names_and_comments():
-    """What shares a build: the same code under another name and with other origins; what does not: another constant."""
+    """What shares a build: the same code under another name and with other origins; what does not: another
+    constant."""
     import dataclasses
 
     region = regions.public_example()
     first = generate(region.fused, schedule(region.fused.graphs[0], MACHINE), MACHINE, None)
     graph = region.fused.graphs[0]
     renamed_nodes = tuple(dataclasses.replace(n, origin=("other/" + n.name,)) for n in graph.nodes)
-    other = dataclasses.replace(region.fused, name="autofuse_pointwise_12_Abs_Add_Relu",
-                                graphs=(graph.with_nodes(renamed_nodes),), origin=("other",))
+    other = dataclasses.replace(
+        region.fused,
+        name="autofuse_pointwise_12_Abs_Add_Relu",
+        graphs=(graph.with_nodes(renamed_nodes),),
+        origin=("other",),
+    )
     second = generate(other, schedule(other.graphs[0], MACHINE), MACHINE, None)
     assert first.files != second.files and first.code_text == second.code_text
     assert [name for name, _ in first.code_text] == list(COMPILED)
@@ -74,7 +82,9 @@ def test_every_statement_names_its_node(name):
     for node in fused.graphs[0].nodes:
         if node.type in ("Data", "Output", "Scalar"):
             continue
-        assert re.search(r"// .*\b%s\b" % (node.type if node.type != "Store" else "output"), text) or \
-            node.type == "Broadcast", node.name
+        assert (
+            re.search(r"// .*\b%s\b" % (node.type if node.type != "Store" else "output"), text)
+            or node.type == "Broadcast"
+        ), node.name
         for origin in node.origin:
             assert origin in text

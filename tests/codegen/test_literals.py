@@ -1,4 +1,5 @@
 """Literals mean exactly the value: a compiler reads them back."""
+
 import ctypes
 import math
 import subprocess
@@ -10,18 +11,72 @@ from hypothesis import strategies as st
 
 from tf_autofuse.codegen.ascendc.literals import FROM_BITS, literal, needs_from_bits
 from tf_autofuse.codegen.ascendc.names import LONGEST, entry_symbol
-from tf_autofuse.ir.dtypes import (ALL_DTYPES, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8,
-                                   UINT16, UINT32, UINT64)
+from tf_autofuse.ir.dtypes import (
+    ALL_DTYPES,
+    BFLOAT16,
+    BOOL,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+)
 
-FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e-45, -1e-45, 1.17549435e-38, 1.17549421e-38, 3.4028234663852886e38, 1e38, 16777217.0,
-          float("inf"), -float("inf"), float("nan"), 2.0 ** -149, 5.0, 123456.789, 1e10, 0.5, 65504.0, 1e-8]
-DOUBLES = FLOATS + [5e-324, 1e308, 0.1, 1 / 3, 2.0 ** 53 + 2]
-HALVES = [0.0, -0.0, 1.0, 65504.0, -65504.0, 2.0 ** -24, 2.0 ** -14, 0.0999755859375, float("inf"), float("nan"), -float("inf")]
-BRAINS = [0.0, -0.0, 1.0, 3.3895313892515355e38, 2.0 ** -133, 1.0078125, float("inf"), float("nan")]
-LIMITS = {d: [np.iinfo(d.numpy).min, -1 if d.kind == "i" else 1, 0, 7, np.iinfo(d.numpy).max]
-          for d in (INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64)}
-CASES = ([(FLOAT32, v) for v in FLOATS] + [(FLOAT64, v) for v in DOUBLES] + [(BOOL, True), (BOOL, False)]
-         + [(d, int(v)) for d, values in LIMITS.items() for v in values])
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    0.1,
+    1e-45,
+    -1e-45,
+    1.17549435e-38,
+    1.17549421e-38,
+    3.4028234663852886e38,
+    1e38,
+    16777217.0,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    2.0**-149,
+    5.0,
+    123456.789,
+    1e10,
+    0.5,
+    65504.0,
+    1e-8,
+]
+DOUBLES = FLOATS + [5e-324, 1e308, 0.1, 1 / 3, 2.0**53 + 2]
+HALVES = [
+    0.0,
+    -0.0,
+    1.0,
+    65504.0,
+    -65504.0,
+    2.0**-24,
+    2.0**-14,
+    0.0999755859375,
+    float("inf"),
+    float("nan"),
+    -float("inf"),
+]
+BRAINS = [0.0, -0.0, 1.0, 3.3895313892515355e38, 2.0**-133, 1.0078125, float("inf"), float("nan")]
+LIMITS = {
+    d: [np.iinfo(d.numpy).min, -1 if d.kind == "i" else 1, 0, 7, np.iinfo(d.numpy).max]
+    for d in (INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64)
+}
+CASES = (
+    [(FLOAT32, v) for v in FLOATS]
+    + [(FLOAT64, v) for v in DOUBLES]
+    + [(BOOL, True), (BOOL, False)]
+    + [(d, int(v)) for d, values in LIMITS.items() for v in values]
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +87,23 @@ def compiled(tmp_path_factory):
     for i, (dtype, value) in enumerate(CASES):
         lines.append('extern "C" void get%d(%s* p) { *p = %s; }' % (i, dtype.device, literal(value, dtype)))
     (folder / "literals.cpp").write_text("\n".join(lines) + "\n")
-    subprocess.run(["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "literals.cpp", "-o",
-                    "literals.so"], cwd=str(folder), check=True)
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++17",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fPIC",
+            "-shared",
+            "literals.cpp",
+            "-o",
+            "literals.so",
+        ],
+        cwd=str(folder),
+        check=True,
+    )
     return ctypes.CDLL(str(folder / "literals.so"))
 
 
@@ -51,7 +121,7 @@ def test_16_bit_floats_go_through_an_exact_float32(dtype, values):
     for value in values:
         text = literal(value, dtype)
         assert text.startswith("static_cast<%s>(" % dtype.device)
-        inner = text[text.index("(") + 1:-1]
+        inner = text[text.index("(") + 1 : -1]
         if math.isfinite(value):
             assert np.float32(float(inner.rstrip("f"))) == np.float32(value)
             assert math.copysign(1, float(inner.rstrip("f"))) == math.copysign(1, value)
@@ -68,9 +138,19 @@ def test_float32_text_reads_back(value):
     assert back.tobytes() == np.float32(value).tobytes()
 
 
-@pytest.mark.parametrize("value, dtype", [
-    (1e39, FLOAT32), (1.0 / 3, FLOAT16), (1.00390625, BFLOAT16), (128, INT8), (-1, UINT8), (2 ** 31, INT32), (2 ** 64, UINT64),
-    (0.5, INT32)])
+@pytest.mark.parametrize(
+    "value, dtype",
+    [
+        (1e39, FLOAT32),
+        (1.0 / 3, FLOAT16),
+        (1.00390625, BFLOAT16),
+        (128, INT8),
+        (-1, UINT8),
+        (2**31, INT32),
+        (2**64, UINT64),
+        (0.5, INT32),
+    ],
+)
 def test_what_the_dtype_does_not_have_is_refused(value, dtype):
     with pytest.raises(ValueError):
         literal(value, dtype)

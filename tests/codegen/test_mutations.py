@@ -1,5 +1,6 @@
-"""Nothing in a generated kernel is there for show: without any one of its synchronising lines the twin objects, and
-with a wrong extent it objects or the result is wrong."""
+"""Nothing in a generated kernel is there for show: without any one of its synchronising lines the twin
+objects, and with a wrong extent it objects or the result is wrong."""
+
 import dataclasses
 import re
 
@@ -17,8 +18,10 @@ from tf_autofuse.runtime.library import KernelError
 TWO_CORES = dataclasses.replace(MACHINE, vector_cores=2, ub_bytes=24 * 1024)
 SYNCHRONISING = re.compile(r"^\s*(AscendC::PipeBarrier<|\w+\.EnQue\(|\w+\.FreeTensor\(|\w+ = \w+\.DeQue<)")
 WRONG = {
-    "a load that is too long": (r"Params\{1, static_cast<uint32_t>\((\d+) \* (\w+)\)",
-                                r"Params{1, static_cast<uint32_t>(\1 * (\2 + 1))"),
+    "a load that is too long": (
+        r"Params\{1, static_cast<uint32_t>\((\d+) \* (\w+)\)",
+        r"Params{1, static_cast<uint32_t>(\1 * (\2 + 1))",
+    ),
     "a tile too many": (r"i < end", "i <= end"),
     "a block too few": (r"total = (.*);", r"total = \1 - 1;"),
     "an offset that is off": (r"gm_in1\[", "gm_in1[1 + "),
@@ -33,7 +36,9 @@ def mutants(sources):
     lines = sources.text("kernel.cpp").split("\n")
     for i, line in enumerate(lines):
         if SYNCHRONISING.match(line):
-            yield "without line %d: %s" % (i + 1, line.strip()), with_text(sources, lines[:i] + lines[i + 1:])
+            yield "without line %d: %s" % (i + 1, line.strip()), with_text(
+                sources, lines[:i] + lines[i + 1 :]
+            )
     for what, (pattern, replacement) in WRONG.items():
         text, count = re.subn(pattern, replacement, sources.text("kernel.cpp"), count=1)
         assert count == 1, what
@@ -58,7 +63,9 @@ def outcomes(built, build_settings):
         try:
             outputs, info = registry.run(result, one.region.fused, inputs, TWO_CORES)
             assert dict(info.values)[one.impls[0].block_symbol] > 1
-            found[what] = "" if same(one.region.fused.outputs[0].dtype, outputs[0], expected[0]) else "wrong result"
+            found[what] = (
+                "" if same(one.region.fused.outputs[0].dtype, outputs[0], expected[0]) else "wrong result"
+            )
         except KernelError as error:
             found[what] = str(error)
     return found
@@ -72,7 +79,9 @@ def test_every_synchronising_line_is_needed(outcomes):
 
 def test_a_missing_barrier_is_called_by_its_name(outcomes):
     texts = [text for what, text in outcomes.items() if "PipeBarrier" in what]
-    assert len(texts) >= 3 and all("hazard" in t and "PipeBarrier<PIPE_V> is missing" in t for t in texts), texts
+    assert len(texts) >= 3 and all(
+        "hazard" in t and "PipeBarrier<PIPE_V> is missing" in t for t in texts
+    ), texts
 
 
 @pytest.mark.parametrize("what", sorted(WRONG))

@@ -1,7 +1,10 @@
-"""Random regions: what is drawn is verified, scheduled, generated, built and run; the bits are those of numpy.
+"""Random regions: what is drawn is verified, scheduled, generated, built and run; the bits are those of
+numpy.
 
-Drawn in batches, so that their kernels build together. Failures name the region's text, which parse_fused reads back.
+Drawn in batches, so that their kernels build together. Failures name the region's text, which parse_fused
+reads back.
 """
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -24,10 +27,18 @@ NUMBERS = st.lists(st.integers(0, 99), min_size=8, max_size=8)
 
 
 @pytest.mark.once
-@settings(max_examples=2, derandomize=True, deadline=None, phases=[Phase.generate], database=None,
-          suppress_health_check=list(HealthCheck))
-@given(st.lists(fused_graphs(input_dtypes=DTYPES), min_size=12, max_size=12, unique_by=dump),
-       st.lists(NUMBERS, min_size=5, max_size=5))
+@settings(
+    max_examples=2,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.generate],
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    st.lists(fused_graphs(input_dtypes=DTYPES), min_size=12, max_size=12, unique_by=dump),
+    st.lists(NUMBERS, min_size=5, max_size=5),
+)
 def test_random_regions(build_settings, graphs, numbers):
     made = []
     for fused in graphs:
@@ -41,5 +52,6 @@ def test_random_regions(build_settings, graphs, numbers):
             with np.errstate(all="ignore"):
                 expected = evaluate_fused(fused, inputs)
             outputs, info = registry.run(result, fused, inputs)
-            assert all(same(t.dtype, a, b) for t, a, b in zip(fused.outputs, outputs, expected)), (
-                "%s\n%s\n%s" % (dump(fused), dims, info))
+            assert all(
+                same(t.dtype, a, b) for t, a, b in zip(fused.outputs, outputs, expected)
+            ), "%s\n%s\n%s" % (dump(fused), dims, info)

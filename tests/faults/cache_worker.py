@@ -1,7 +1,9 @@
-"""A process that makes cache entries until it is told to stop or is killed: python cache_worker.py FOLDER SEED COUNT KEYS.
+"""A process that makes cache entries until it is told to stop or is killed: python cache_worker.py FOLDER
+SEED COUNT KEYS.
 
 Prints a line for each entry that it has in hand, after checking its contents.
 """
+
 import os
 import random
 import sys
@@ -20,16 +22,20 @@ def make(key: str):
         data = contents(key)
         with open(str(folder / "kernel.so"), "wb") as stream:
             for start in range(0, len(data), 4096):
-                stream.write(data[start:start + 4096])
+                stream.write(data[start : start + 4096])
                 stream.flush()
         return {"name": key}
+
     return fill
 
 
 def main(folder: str, seed: int, count: int, keys: int) -> int:
     def complain(problem):
         print("PROBLEM", problem, flush=True)
-    cache = Cache(open_storage(folder, os.environ), max_bytes=keys * len(contents("0" * 32)) // 2, warn=complain)
+
+    cache = Cache(
+        open_storage(folder, os.environ), max_bytes=keys * len(contents("0" * 32)) // 2, warn=complain
+    )
     order = random.Random(seed)
     for i in range(count):
         key = "%02x" % order.randrange(keys) + "0" * 30

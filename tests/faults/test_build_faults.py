@@ -1,4 +1,6 @@
-"""What can go wrong on the way to a kernel library: always a result for each region, with a reason and a remedy."""
+"""What can go wrong on the way to a kernel library: always a result for each region, with a reason and a
+remedy."""
+
 import ctypes
 import errno
 import os
@@ -52,7 +54,9 @@ def test_cxx_in_a_folder_with_a_blank(tree, tmp_path):  # noqa: F811
 
 
 def test_a_compiler_that_fails(tree, tmp_path):  # noqa: F811
-    broken = script(tmp_path / "g++", "import sys\nprint('g++ 1.0') if '--version' in sys.argv else sys.exit(3)\n")
+    broken = script(
+        tmp_path / "g++", "import sys\nprint('g++ 1.0') if '--version' in sys.argv else sys.exit(3)\n"
+    )
     result = build(tmp_path, environ={"CXX": broken})
     assert isinstance(result, BuildFailure) and "twin does not compile" in result.reason
 
@@ -72,7 +76,10 @@ def test_a_compiler_that_hangs_is_stopped(tmp_path):
 
 
 def test_a_compiler_that_crashes(tree, tmp_path):  # noqa: F811
-    text = ("import os, sys\nif 'host.cpp' in sys.argv:\n    os.abort()\nos.execvp('g++', ['g++'] + sys.argv[1:])\n")
+    text = (
+        "import os, sys\nif 'host.cpp' in sys.argv:\n    os.abort()\n"
+        "os.execvp('g++', ['g++'] + sys.argv[1:])\n"
+    )
     result = build(tmp_path, environ={"CXX": script(tmp_path / "crash", text)})
     assert isinstance(result, BuildFailure) and "no message" in result.reason
 
@@ -85,6 +92,7 @@ def full_disk(path_part, monkeypatch):
         if path_part in str(target):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(source, target)
+
     monkeypatch.setattr(cache_module.os, "rename", rename)
 
 
@@ -103,10 +111,17 @@ def test_every_disk_full(tree, tmp_path, monkeypatch):  # noqa: F811
 
 
 def test_disk_full_for_the_compiler(tree, tmp_path):  # noqa: F811
-    text = ("import os, sys\nif 'host.cpp' in sys.argv:\n    sys.exit('fatal: kernel.so: No space left on device')\n"
-            "os.execvp('g++', ['g++'] + sys.argv[1:])\n")
+    text = (
+        "import os, sys\nif 'host.cpp' in sys.argv:\n"
+        "    sys.exit('fatal: kernel.so: No space left on device')\n"
+        "os.execvp('g++', ['g++'] + sys.argv[1:])\n"
+    )
     result = build(tmp_path, environ={"CXX": script(tmp_path / "full", text)})
-    assert isinstance(result, BuildFailure) and "No space left" in result.reason and "AUTOFUSE_CACHE_DIR" in result.remedy
+    assert (
+        isinstance(result, BuildFailure)
+        and "No space left" in result.reason
+        and "AUTOFUSE_CACHE_DIR" in result.remedy
+    )
 
 
 def test_cache_folder_read_only(tree, tmp_path, warnings):  # noqa: F811
@@ -124,7 +139,9 @@ def test_cache_folder_read_only(tree, tmp_path, warnings):  # noqa: F811
 
 def test_noexec_cache_folder(tree, tmp_path, monkeypatch, warnings):  # noqa: F811
     real = storage.maps_executable
-    monkeypatch.setattr(storage, "maps_executable", lambda f: str(tmp_path / "cache") not in str(f) and real(f))
+    monkeypatch.setattr(
+        storage, "maps_executable", lambda f: str(tmp_path / "cache") not in str(f) and real(f)
+    )
     assert works(build(tmp_path))
     assert len(warnings()) == 1 and "noexec" in warnings()[0] and "another file system" in warnings()[0]
 
@@ -134,8 +151,11 @@ def test_no_home_no_account(tree, monkeypatch, warnings):  # noqa: F811
 
     def unknown(uid):
         raise KeyError(uid)
+
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    environ = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "AUTOFUSE_CACHE_DIR")}
+    environ = {
+        k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "AUTOFUSE_CACHE_DIR")
+    }
     result = build_kernels([small.sources()], kernels.BuildSettings(environ=environ))[0]
     assert works(result) and "no home folder" in warnings()[0]
 
@@ -154,7 +174,7 @@ def test_kernel_truncated(tree, tmp_path, warnings, size):  # noqa: F811
 def test_manifest_corrupt(tree, tmp_path, warnings):  # noqa: F811
     first = build(tmp_path)
     with open(os.path.join(first.folder, "manifest.json"), "w") as stream:
-        stream.write("{\"key\": ")
+        stream.write('{"key": ')
     assert works(build(tmp_path)) and len(warnings()) == 1
 
 
@@ -197,7 +217,7 @@ def test_strict_mode_raises(tree, tmp_path, monkeypatch):  # noqa: F811
 
 def test_every_failure_names_a_remedy(tree, tmp_path):  # noqa: F811
     """The shape of a failure: no empty sentence reaches the user."""
-    for environ in ({"PATH": "", "CXX": ""}, {"CXX": "/not/there"}, {"CXX": "\"unbalanced"}):
+    for environ in ({"PATH": "", "CXX": ""}, {"CXX": "/not/there"}, {"CXX": '"unbalanced'}):
         result = build(tmp_path, environ=environ)
         assert isinstance(result, BuildFailure) and result.reason.strip() and result.remedy.strip()
     assert isinstance(toolchain.find_toolchain({"PATH": ""}), Problem)

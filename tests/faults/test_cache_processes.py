@@ -1,4 +1,6 @@
-"""Many processes at one cache, some killed at any moment: whoever is left has right entries, and so has the next."""
+"""Many processes at one cache, some killed at any moment: whoever is left has right entries, and so has the
+next."""
+
 import os
 import random
 import subprocess
@@ -15,8 +17,13 @@ ROOT = str(Path(__file__).resolve().parents[2])
 
 def start(folder, seed, count, keys):
     environ = dict(os.environ, PYTHONPATH=ROOT)
-    return subprocess.Popen([sys.executable, WORKER, str(folder), str(seed), str(count), str(keys)], cwd=ROOT,
-                            env=environ, stdout=subprocess.PIPE, universal_newlines=True)
+    return subprocess.Popen(
+        [sys.executable, WORKER, str(folder), str(seed), str(count), str(keys)],
+        cwd=ROOT,
+        env=environ,
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+    )
 
 
 def test_killed_writers_never_leave_a_wrong_entry(tmp_path):
@@ -32,7 +39,9 @@ def test_killed_writers_never_leave_a_wrong_entry(tmp_path):
             victim.communicate()
         for worker in survivors:
             output, _ = worker.communicate()
-            assert worker.returncode == 0 and "WRONG" not in output and "PROBLEM" not in output, output[-2000:]
+            assert worker.returncode == 0 and "WRONG" not in output and "PROBLEM" not in output, output[
+                -2000:
+            ]
             assert output.count("HAVE") == 150
         assert all(not e.damaged for e in list_entries(str(tmp_path)))
     problems = []

@@ -1,4 +1,5 @@
 """Which inputs' memory an output may take: only where each element is read before it is written over."""
+
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32
@@ -11,8 +12,16 @@ FULL, ROW = (6, 8), (8,)
 
 
 def fused(builder, inputs, outputs, sizes=()):
-    return FusedGraph("f", "pointwise", tuple(KernelIO(*t) for t in inputs), tuple(KernelIO(*t) for t in outputs),
-                      tuple(sizes), (), (builder.graph(),), ("Add",))
+    return FusedGraph(
+        "f",
+        "pointwise",
+        tuple(KernelIO(*t) for t in inputs),
+        tuple(KernelIO(*t) for t in outputs),
+        tuple(sizes),
+        (),
+        (builder.graph(),),
+        ("Add",),
+    )
 
 
 def test_the_full_input_and_not_the_broadcast_one():
@@ -29,7 +38,8 @@ def test_other_item_size_or_dims():
     b.store(b.compare("Gt", x, y), 0)
     b.store(b.op("Cast", x, dtype=INT32), 1)
     graph = fused(b, [(FLOAT32, FULL), (FLOAT32, (48,))], [(BOOL, FULL), (INT32, FULL)])
-    # The int32 has the float's item size; the second input is flat, and output 1 does not depend on it anyway.
+    # The int32 has the float's item size; the second input is flat, and output 1 does not depend on it
+    # anyway.
     assert forward_pairs(graph) == ((0, 1),)
 
 
@@ -77,5 +87,13 @@ def test_meta_is_plain_data():
     b.store(b.op("Abs", b.load(b.data(0, FLOAT16), (1,))), 0)
     graph = fused(b, [(FLOAT16, (n,))], [(FLOAT16, (n,))], [SizeVar("s0", InputDim(0, 0))])
     assert meta(Binary, graph) == {
-        "library": "kernel.so", "name": "f", "input_ranks": [1], "input_dtypes": [19], "output_dtypes": [19],
-        "output_ranks": [1], "size_count": 1, "forward": [[0, 0]], "small_bytes": 65536}
+        "library": "kernel.so",
+        "name": "f",
+        "input_ranks": [1],
+        "input_dtypes": [19],
+        "output_dtypes": [19],
+        "output_ranks": [1],
+        "size_count": 1,
+        "forward": [[0, 0]],
+        "small_bytes": 65536,
+    }

@@ -1,19 +1,20 @@
 """The content-addressed store of built kernels.
 
-One folder per key holds everything about one build: the shared object, the sources, manifest.json. The folder is
-the transaction: it is filled under a temporary name, synced, and renamed into place, so that a reader finds all
-of it or nothing, whenever a writer was killed. Files are never changed once they are in place.
+One folder per key holds everything about one build: the shared object, the sources, manifest.json. The folder
+is the transaction: it is filled under a temporary name, synced, and renamed into place, so that a reader
+finds all of it or nothing, whenever a writer was killed. Files are never changed once they are in place.
 
     <root>/<kind>/<first two digits>/<key>/{manifest.json, files...}    kind: kernel | archive
-    <root>/incoming/<key>-<random>/                                     being written, or on its way out
-    <root>/locks/<two digits>.lock                                      so that one process builds and others wait
+    <root>/incoming/<key>-<random>/         being written, or on its way out
+    <root>/locks/<two digits>.lock          so that one process builds and others wait
 
-The lock saves work, it does not carry correctness: where the file system has no locks, two writers of one key each
-build it and the first rename wins.
+The lock saves work, it does not carry correctness: where the file system has no locks, two writers of one key
+each build it and the first rename wins.
 
-An entry is checked when it is found (sizes and SHA-256 of all files in the manifest); a damaged one is put aside and
-reported, and the caller builds it again.
+An entry is checked when it is found (sizes and SHA-256 of all files in the manifest); a damaged one is put
+aside and reported, and the caller builds it again.
 """
+
 import contextlib
 import errno
 import hashlib
@@ -68,7 +69,8 @@ class Entry:
 
 
 class Listed(NamedTuple):
-    """An entry as `list_entries` shows it. last_used: seconds since the epoch; damaged: '' or what is wrong."""
+    """An entry as `list_entries` shows it. last_used: seconds since the epoch; damaged: '' or what is
+    wrong."""
 
     kind: str
     key: str
@@ -101,8 +103,10 @@ def _read_manifest(folder: Path) -> Dict[str, Any]:
         with open(str(folder / MANIFEST), "r", encoding="utf-8") as stream:
             manifest = json.load(stream)
         files = manifest["files"]
-        if not all(os.path.basename(n) == n and isinstance(f["bytes"], int) and isinstance(f["sha256"], str)
-                   for n, f in files.items()):
+        if not all(
+            os.path.basename(n) == n and isinstance(f["bytes"], int) and isinstance(f["sha256"], str)
+            for n, f in files.items()
+        ):
             raise ValueError("a file without size and digest")
         return manifest
     except FileNotFoundError:
@@ -149,8 +153,12 @@ class Cache:
     warn: called with a Problem for what the user should know (a damaged entry, a stand-in folder in use).
     """
 
-    def __init__(self, storage: Storage, max_bytes: int = DEFAULT_MAX_BYTES,
-                 warn: Callable[[Problem], None] = lambda problem: None):
+    def __init__(
+        self,
+        storage: Storage,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        warn: Callable[[Problem], None] = lambda problem: None,
+    ):
         self.storage = storage
         self.max_bytes = max_bytes
         self.warn = warn
@@ -173,11 +181,16 @@ class Cache:
             try:
                 manifest = _verify(folder, key)
             except Damaged as damage:
-                # Another process may have removed the entry, for room, while it was read: then nothing is damaged.
+                # Another process may have removed the entry, for room, while it was read: then nothing is
+                # damaged.
                 if os.path.isdir(str(folder)):
-                    self.warn(Problem("a cached %s in %s is damaged: %s" % (kind, folder, damage),
-                                      "it is built again; if this comes back, check the disk, or clear the cache "
-                                      "(python -m tf_autofuse cache clear)"))
+                    self.warn(
+                        Problem(
+                            "a cached %s in %s is damaged: %s" % (kind, folder, damage),
+                            "it is built again; if this comes back, check the disk, or clear the cache "
+                            "(python -m tf_autofuse cache clear)",
+                        )
+                    )
                     if root == self.root:
                         _put_aside(root, folder)
                 continue
@@ -187,7 +200,8 @@ class Cache:
         return None
 
     def find_any(self, kind: str, prefix: str) -> Optional[Entry]:
-        """A verified entry whose key begins with `prefix` (at least two digits): the one used last, or None."""
+        """A verified entry whose key begins with `prefix` (at least two digits): the one used last, or
+        None."""
         found = []
         for root in (self.root,) + self.storage.read_only:
             for folder in (root / kind / prefix[:2]).glob(prefix + "*"):
@@ -199,9 +213,11 @@ class Cache:
                 return entry
         return None
 
-    def find_or_make(self, kind: str, key: str, make: Callable[[Path], Mapping[str, Any]]) -> Tuple[Entry, bool]:
-        """The entry, and whether it was made now. `make(folder)` fills an empty folder and returns facts for the
-        manifest; whatever it raises goes through, and nothing is stored. Raises Unwritable."""
+    def find_or_make(
+        self, kind: str, key: str, make: Callable[[Path], Mapping[str, Any]]
+    ) -> Tuple[Entry, bool]:
+        """The entry, and whether it was made now. `make(folder)` fills an empty folder and returns facts for
+        the manifest; whatever it raises goes through, and nothing is stored. Raises Unwritable."""
         entry = self.find(kind, key)
         if entry is not None:
             return entry, False
@@ -215,8 +231,10 @@ class Cache:
         try:
             return self._make_in(self.root, kind, key, make)
         except OSError as error:
-            problem = Problem("the cache folder %s can't take an entry (%s)" % (self.root, error.strerror or error),
-                              "make room or make it writable, or set AUTOFUSE_CACHE_DIR to a folder of your own")
+            problem = Problem(
+                "the cache folder %s can't take an entry (%s)" % (self.root, error.strerror or error),
+                "make room or make it writable, or set AUTOFUSE_CACHE_DIR to a folder of your own",
+            )
             stand_in = temporary_storage(problem, (self.root,) + self.storage.read_only)
             if stand_in is None or stand_in.root == self.root:
                 raise Unwritable(problem)
@@ -225,8 +243,11 @@ class Cache:
         try:
             return self._make_in(self.root, kind, key, make)
         except OSError as error:
-            raise Unwritable(problem._replace(reason="%s, nor can %s (%s)" % (problem.reason, self.root,
-                                                                            error.strerror or error)))
+            raise Unwritable(
+                problem._replace(
+                    reason="%s, nor can %s (%s)" % (problem.reason, self.root, error.strerror or error)
+                )
+            )
 
     def _make_in(self, root: Path, kind: str, key: str, make) -> Entry:
         incoming = root / "incoming"
@@ -235,8 +256,15 @@ class Cache:
         try:
             facts = dict(make(folder))
             names = sorted(n for n in os.listdir(str(folder)) if n != MANIFEST)
-            manifest = dict(facts, key=key, kind=kind, files={
-                n: {"bytes": os.stat(str(folder / n)).st_size, "sha256": file_digest(folder / n)} for n in names})
+            manifest = dict(
+                facts,
+                key=key,
+                kind=kind,
+                files={
+                    n: {"bytes": os.stat(str(folder / n)).st_size, "sha256": file_digest(folder / n)}
+                    for n in names
+                },
+            )
             with open(str(folder / MANIFEST), "w", encoding="utf-8") as stream:
                 json.dump(manifest, stream, indent=1, sort_keys=True, ensure_ascii=False)
                 stream.write("\n")
@@ -346,14 +374,15 @@ def _root_of(cache_dir: Optional[str]) -> Optional[Path]:
 
 
 def list_entries(cache_dir: Optional[str] = None) -> Tuple[Listed, ...]:
-    """Every entry of the configured cache folder (default: AUTOFUSE_CACHE_DIR, else the XDG one). Makes nothing."""
+    """Every entry of the configured cache folder (default: AUTOFUSE_CACHE_DIR, else the XDG one). Makes
+    nothing."""
     root = _root_of(cache_dir)
     return _list(root) if root is not None else ()
 
 
 def collect(max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Optional[str] = None) -> Removed:
-    """Remove damaged entries, then the least recently used ones, until at most `max_bytes` are left. Kernels that
-    a process has loaded stay usable in it."""
+    """Remove damaged entries, then the least recently used ones, until at most `max_bytes` are left. Kernels
+    that a process has loaded stay usable in it."""
     root = _root_of(cache_dir)
     return _collect(root, max_bytes) if root is not None else Removed(0, 0)
 

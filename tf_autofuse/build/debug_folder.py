@@ -4,11 +4,12 @@
         hint.txt, impl_<key>.txt, tiling.txt, fused.pb    the stages before codegen
         kernel.cpp, tiling_data.h, host.cpp, ...          the sources
         compile_twin.sh, compile_ascend.sh                the compile commands as runnable text
-        repro.py                                          rebuilds and reruns the region: python repro.py --help
+        repro.py                                          rebuilds and reruns the region (see its --help)
         manifest.json, compiler.log                       what became of it
 
 A second run writes the same files again. Nothing is deleted.
 """
+
 import json
 import os
 import re
@@ -31,7 +32,7 @@ from tf_autofuse.runtime.repro import main
 sys.exit(main(Path(__file__).resolve().parent))
 '''
 
-_TWIN = '''\
+_TWIN = """\
 #!/bin/sh
 # The host library of {name} on the twin of the Ascend C API. NPU_KERNELS: the project's npu_kernels folder.
 set -e
@@ -40,26 +41,30 @@ cd "$(dirname "$0")"
 : "${{CXX:={compiler}}}"
 INCLUDE="-I. -I$NPU_KERNELS/twin -I$NPU_KERNELS/twin/include -I$NPU_KERNELS/include"
 "$CXX" {flags} $INCLUDE {units} "$NPU_KERNELS"/twin/src/*.cpp -shared -o kernel.so
-'''
+"""
 
-_ASCEND = '''\
+_ASCEND = """\
 #!/bin/sh
-# The device objects of {name}, one per tiling key, with a CANN toolkit. NPU_KERNELS: the project's npu_kernels folder.
+# The device objects of {name}, one per tiling key, with a CANN toolkit.
+# NPU_KERNELS: the project's npu_kernels folder.
 set -e
 cd "$(dirname "$0")"
 : "${{NPU_KERNELS:={npu_kernels}}}"
 : "${{ASCEND_HOME_PATH:?set it to the CANN toolkit}}"
-CCEC="$(ls "$ASCEND_HOME_PATH"/compiler/ccec_compiler/bin/ccec "$ASCEND_HOME_PATH"/tools/ccec_compiler/bin/ccec \\
+CCEC="$(ls "$ASCEND_HOME_PATH"/compiler/ccec_compiler/bin/ccec \\
+        "$ASCEND_HOME_PATH"/tools/ccec_compiler/bin/ccec \\
         "$ASCEND_HOME_PATH"/bin/bisheng 2>/dev/null | head -n 1)"
-TIKCFW="$(ls -d "$ASCEND_HOME_PATH"/compiler/tikcpp/tikcfw "$ASCEND_HOME_PATH"/*/tikcpp/tikcfw 2>/dev/null | head -n 1)"
+TIKCFW="$(ls -d "$ASCEND_HOME_PATH"/compiler/tikcpp/tikcfw \\
+          "$ASCEND_HOME_PATH"/*/tikcpp/tikcfw 2>/dev/null | head -n 1)"
 {commands}
-'''
+"""
 
 
-def write(debug_dir: str, code: str, sources: KernelSources, result, compile_flags: Sequence[str],
-          npu_kernels: Path) -> Path:
-    """Write the folder of one region; result: its KernelBinary or BuildFailure. compile_flags: the compiler and its
-    flags. Raises OSError."""
+def write(
+    debug_dir: str, code: str, sources: KernelSources, result, compile_flags: Sequence[str], npu_kernels: Path
+) -> Path:
+    """Write the folder of one region; result: its KernelBinary or BuildFailure. compile_flags: the compiler
+    and its flags. Raises OSError."""
     folder = Path(debug_dir) / ("%s-%s" % (sources.symbol, code[:8]))
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in sources.stages:
@@ -67,17 +72,44 @@ def write(debug_dir: str, code: str, sources: KernelSources, result, compile_fla
     for name, text in sources.files:
         _put(folder / name, text)
     kernels = shlex.quote(str(npu_kernels))
-    _put(folder / "compile_twin.sh", _TWIN.format(
-        name=sources.symbol, npu_kernels=kernels, compiler=shlex.quote(compile_flags[0]),
-        flags=" ".join(map(shlex.quote, compile_flags[1:])), units=" ".join(TWIN_UNITS)), 0o755)
-    _put(folder / "compile_ascend.sh", _ASCEND.format(
-        name=sources.symbol, npu_kernels=kernels, commands="\n".join(_device_commands(sources))), 0o755)
+    _put(
+        folder / "compile_twin.sh",
+        _TWIN.format(
+            name=sources.symbol,
+            npu_kernels=kernels,
+            compiler=shlex.quote(compile_flags[0]),
+            flags=" ".join(map(shlex.quote, compile_flags[1:])),
+            units=" ".join(TWIN_UNITS),
+        ),
+        0o755,
+    )
+    _put(
+        folder / "compile_ascend.sh",
+        _ASCEND.format(
+            name=sources.symbol, npu_kernels=kernels, commands="\n".join(_device_commands(sources))
+        ),
+        0o755,
+    )
     _put(folder / "repro.py", _REPRO.format(name=sources.symbol))
     library = getattr(result, "library", None)
-    _put(folder / "manifest.json", json.dumps({
-        "name": sources.name, "symbol": sources.symbol, "code": code, "origin": list(sources.origin),
-        "library": library, "key": getattr(result, "key", None), "reason": getattr(result, "reason", None),
-        "source_line": getattr(result, "source_line", None)}, indent=1, sort_keys=True) + "\n")
+    _put(
+        folder / "manifest.json",
+        json.dumps(
+            {
+                "name": sources.name,
+                "symbol": sources.symbol,
+                "code": code,
+                "origin": list(sources.origin),
+                "library": library,
+                "key": getattr(result, "key", None),
+                "reason": getattr(result, "reason", None),
+                "source_line": getattr(result, "source_line", None),
+            },
+            indent=1,
+            sort_keys=True,
+        )
+        + "\n",
+    )
     log = getattr(result, "log", "")
     if log:
         _put(folder / "compiler.log", log)

@@ -1,12 +1,14 @@
 """From kernel sources to loadable kernel libraries.
 
 On entry: KernelSources of any number of regions. On exit: one result for each, in order: a KernelBinary whose
-library is in place and verified, or a BuildFailure with reason and remedy. Nothing here raises for what the machine
-does not have. Regions with the same code share one build; a compiler runs only for what the cache does not have.
+library is in place and verified, or a BuildFailure with reason and remedy. Nothing here raises for what the
+machine does not have. Regions with the same code share one build; a compiler runs only for what the cache
+does not have.
 
-A library's key is made of what was compiled and what compiled it: `<code digest, 24>` + `<tools digest, 8>`. Where no
-compiler can be found, a library of the same code by any compiler serves.
+A library's key is made of what was compiled and what compiled it: `<code digest, 24>` + `<tools digest, 8>`.
+Where no compiler can be found, a library of the same code by any compiler serves.
 """
+
 import os
 import sys
 import time
@@ -33,9 +35,10 @@ LIBRARY = "kernel.so"
 
 @dataclass(frozen=True)
 class BuildSettings:
-    """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values that can
-    change code, for the key. environ: where CXX, PATH, HOME and the like are read. compiles: whether a compiler may
-    be called. debug_dir: where to keep a folder a region, or None. extra_flags: further compiler flags for kernels."""
+    """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values
+    that can change code, for the key. environ: where CXX, PATH, HOME and the like are read. compiles: whether
+    a compiler may be called. debug_dir: where to keep a folder a region, or None. extra_flags: further
+    compiler flags for kernels."""
 
     cache_dir: Optional[str] = None
     cache_bytes: int = 2 << 30
@@ -49,15 +52,23 @@ class BuildSettings:
 
     @classmethod
     def of(cls, config) -> "BuildSettings":
-        return cls(config.cache_dir or None, config.cache_size, bool(config.verbose), bool(config.twin_check),
-                   config.cache_key(), os.environ, config.build != "cached",
-                   (config.debug_dir or debug_folder.DEFAULT) if config.codegen_compile_debug else None)
+        return cls(
+            config.cache_dir or None,
+            config.cache_size,
+            bool(config.verbose),
+            bool(config.twin_check),
+            config.cache_key(),
+            os.environ,
+            config.build != "cached",
+            (config.debug_dir or debug_folder.DEFAULT) if config.codegen_compile_debug else None,
+        )
 
 
 @dataclass(frozen=True)
 class KernelBinary:
-    """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared object;
-    its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and linking."""
+    """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared
+    object; its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and
+    linking."""
 
     name: str
     key: str
@@ -77,7 +88,8 @@ class KernelBinary:
 
 @dataclass(frozen=True)
 class BuildFailure:
-    """reason and remedy: sentences. log: the compiler's own words. source_line: the generated line it is about."""
+    """reason and remedy: sentences. log: the compiler's own words. source_line: the generated line it is
+    about."""
 
     reason: str
     remedy: str
@@ -103,20 +115,31 @@ def open_cache(settings: BuildSettings) -> Union[Cache, Problem]:
     """The cache of these settings; a Problem where kernels can't be kept anywhere on this machine."""
     storage = open_storage(settings.cache_dir, settings.environ)
     if storage is None:
-        return Problem("no folder was found that kernels can be kept in and loaded from",
-                       "set AUTOFUSE_CACHE_DIR to a writable folder on a file system without noexec")
+        return Problem(
+            "no folder was found that kernels can be kept in and loaded from",
+            "set AUTOFUSE_CACHE_DIR to a writable folder on a file system without noexec",
+        )
     return Cache(storage, settings.cache_bytes, warn)
 
 
 def code_digest(sources: KernelSources, settings: BuildSettings, npu_kernels_digest: str) -> str:
     """The part of the key that says what is compiled."""
-    return content_key((("abi", ABI_VERSION), ("code", sources.code_text), ("device sources", npu_kernels_digest),
-                        ("config", _plain(settings.code_key)), ("twin check", settings.twin_check)))[:24]
+    return content_key(
+        (
+            ("abi", ABI_VERSION),
+            ("code", sources.code_text),
+            ("device sources", npu_kernels_digest),
+            ("config", _plain(settings.code_key)),
+            ("twin check", settings.twin_check),
+        )
+    )[:24]
 
 
 def tools_digest(toolchain: Toolchain, flags: Sequence[str], link_flags: Sequence[str]) -> str:
     """The part of the key that says what compiles it."""
-    return content_key((("toolchain", toolchain.identity), ("flags", tuple(flags)), ("link", tuple(link_flags))))[:8]
+    return content_key(
+        (("toolchain", toolchain.identity), ("flags", tuple(flags)), ("link", tuple(link_flags)))
+    )[:8]
 
 
 def _plain(value):
@@ -127,10 +150,12 @@ def _plain(value):
     return value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)
 
 
-def build_kernels(sources: Sequence[KernelSources], config, progress: Optional[Callable[[int, int], None]] = None
-                  ) -> List[BuildResult]:
-    """Libraries for all sources, in order. config: a Config, or BuildSettings. progress(done, total) is called
-    as kernels are finished, on any thread; default: a bar on stderr when it takes more than a second."""
+def build_kernels(
+    sources: Sequence[KernelSources], config, progress: Optional[Callable[[int, int], None]] = None
+) -> List[BuildResult]:
+    """Libraries for all sources, in order. config: a Config, or BuildSettings. progress(done, total) is
+    called as kernels are finished, on any thread; default: a bar on stderr when it takes more than a
+    second."""
     settings = config if isinstance(config, BuildSettings) else BuildSettings.of(config)
     sources = list(sources)
     if not sources:
@@ -148,9 +173,14 @@ def build_kernels(sources: Sequence[KernelSources], config, progress: Optional[C
     for code, s in zip(codes, sources):
         first.setdefault(code, s)
 
-    toolchain = find_toolchain(settings.environ) if settings.compiles else Problem(
-        "the kernel is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it",
-        "unset AUTOFUSE_BUILD, or fill the cache by a run without it")
+    toolchain = (
+        find_toolchain(settings.environ)
+        if settings.compiles
+        else Problem(
+            "the kernel is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it",
+            "unset AUTOFUSE_BUILD, or fill the cache by a run without it",
+        )
+    )
     if isinstance(toolchain, Problem):
         built = {code: _without_compiler(cache, code, s, toolchain) for code, s in first.items()}
     else:
@@ -167,8 +197,13 @@ def _keep_debug_folders(settings, npu_kernels: Path, toolchain, codes, sources, 
         try:
             debug_folder.write(settings.debug_dir, code, s, result, compiler + KERNEL_FLAGS, npu_kernels)
         except OSError as error:
-            warn(Problem("the debug folder %s can't be written (%s)" % (settings.debug_dir, error.strerror or error),
-                         "set --debug_dir (AUTOFUSE_DFX_FLAGS) to a writable folder"))
+            warn(
+                Problem(
+                    "the debug folder %s can't be written (%s)"
+                    % (settings.debug_dir, error.strerror or error),
+                    "set --debug_dir (AUTOFUSE_DFX_FLAGS) to a writable folder",
+                )
+            )
             return
 
 
@@ -177,8 +212,13 @@ def _failure(sources: KernelSources, problem: Problem) -> BuildFailure:
 
 
 def _binary(entry: Entry, sources: KernelSources, made: bool) -> KernelBinary:
-    return KernelBinary(sources.name, entry.key, str(entry.file(LIBRARY)), not made,
-                        float(entry.manifest.get("seconds", 0.0)) if made else 0.0)
+    return KernelBinary(
+        sources.name,
+        entry.key,
+        str(entry.file(LIBRARY)),
+        not made,
+        float(entry.manifest.get("seconds", 0.0)) if made else 0.0,
+    )
 
 
 def _without_compiler(cache: Cache, code: str, sources: KernelSources, problem: Problem) -> BuildResult:
@@ -186,8 +226,14 @@ def _without_compiler(cache: Cache, code: str, sources: KernelSources, problem: 
     return _binary(entry, sources, False) if entry is not None else _failure(sources, problem)
 
 
-def _build_all(cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings,
-               first: Mapping[str, KernelSources], progress) -> Dict[str, BuildResult]:
+def _build_all(
+    cache: Cache,
+    toolchain: Toolchain,
+    npu_kernels: Path,
+    settings: BuildSettings,
+    first: Mapping[str, KernelSources],
+    progress,
+) -> Dict[str, BuildResult]:
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     archive = twin_archive(cache, toolchain, npu_kernels, settings.twin_check, jobs)
     if isinstance(archive, Problem):
@@ -198,15 +244,20 @@ def _build_all(cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: 
         code, s = item
         try:
             entry, made = cache.find_or_make(
-                "kernel", code + tools, lambda f: _compile(toolchain, archive, settings, s, f))
+                "kernel", code + tools, lambda f: _compile(toolchain, archive, settings, s, f)
+            )
             return code, _binary(entry, s, made)
         except _CompileFailed as failed:
             return code, failed.failure
         except Unwritable as error:
             return code, _failure(s, error.problem)
         except OSError as error:
-            return code, BuildFailure("building failed (%s)" % (error.strerror or error),
-                                      "see the message; the region runs as TensorFlow's own ops", str(error), s.name)
+            return code, BuildFailure(
+                "building failed (%s)" % (error.strerror or error),
+                "see the message; the region runs as TensorFlow's own ops",
+                str(error),
+                s.name,
+            )
 
     built: Dict[str, BuildResult] = {}
     with _Progress(len(first), settings.verbose, progress) as bar:
@@ -225,8 +276,15 @@ class _Progress:
     def __init__(self, total: int, verbose: bool, callback: Optional[Callable[[int, int], None]]):
         self.total, self.done, self.callback = total, 0, callback
         shown = callback is None and (verbose or sys.stderr.isatty())
-        self.bar = tqdm(total=total, desc="building kernels", unit="kernel", file=sys.stderr, delay=1.0, leave=False,
-                        disable=not shown)
+        self.bar = tqdm(
+            total=total,
+            desc="building kernels",
+            unit="kernel",
+            file=sys.stderr,
+            delay=1.0,
+            leave=False,
+            disable=not shown,
+        )
 
     def __enter__(self):
         return self
@@ -247,15 +305,27 @@ def write_sources(sources: KernelSources, folder: Path) -> None:
             stream.write(text)
 
 
-def twin_command(toolchain: Toolchain, archive: TwinArchive, check: bool, extra: Sequence[str] = ()) -> Tuple[str, ...]:
+def twin_command(
+    toolchain: Toolchain, archive: TwinArchive, check: bool, extra: Sequence[str] = ()
+) -> Tuple[str, ...]:
     """The argument list that makes LIBRARY of the sources in the working folder."""
-    return (toolchain.command + KERNEL_FLAGS + defines(check) + tuple(extra) + ("-I.",)
-            + tuple("-I%s" % i for i in archive.include) + TWIN_UNITS + (str(archive.path),)
-            + archive.link_flags + ("-o", LIBRARY))
+    return (
+        toolchain.command
+        + KERNEL_FLAGS
+        + defines(check)
+        + tuple(extra)
+        + ("-I.",)
+        + tuple("-I%s" % i for i in archive.include)
+        + TWIN_UNITS
+        + (str(archive.path),)
+        + archive.link_flags
+        + ("-o", LIBRARY)
+    )
 
 
-def _compile(toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings, sources: KernelSources,
-             folder: Path) -> Mapping[str, object]:
+def _compile(
+    toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings, sources: KernelSources, folder: Path
+) -> Mapping[str, object]:
     write_sources(sources, folder)
     command = twin_command(toolchain, archive, settings.twin_check, settings.extra_flags)
     start = time.perf_counter()
@@ -264,11 +334,28 @@ def _compile(toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings
     if result.code != 0:
         text, line = first_error(result.output, folder)
         full = "No space left" in result.output
-        raise _CompileFailed(BuildFailure(
-            "the compiler failed on the kernel of %s: %s" % (sources.name, text),
-            "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one" if full else
-            "the region runs as TensorFlow's own ops; please report it with the folder that "
-            "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps", result.output, sources.name, line))
-    return {"name": sources.name, "symbol": sources.symbol, "abi": ABI_VERSION, "origin": list(sources.origin),
-            "compiler": list(toolchain.command), "version": toolchain.version, "command": list(command),
-            "seconds": round(seconds, 4), "sources": list(COMPILED)}
+        raise _CompileFailed(
+            BuildFailure(
+                "the compiler failed on the kernel of %s: %s" % (sources.name, text),
+                (
+                    "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one"
+                    if full
+                    else "the region runs as TensorFlow's own ops; please report it with the folder that "
+                    "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps"
+                ),
+                result.output,
+                sources.name,
+                line,
+            )
+        )
+    return {
+        "name": sources.name,
+        "symbol": sources.symbol,
+        "abi": ABI_VERSION,
+        "origin": list(sources.origin),
+        "compiler": list(toolchain.command),
+        "version": toolchain.version,
+        "command": list(command),
+        "seconds": round(seconds, 4),
+        "sources": list(COMPILED),
+    }

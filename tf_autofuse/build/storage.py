@@ -6,8 +6,10 @@ A folder that kernels are loaded from is a folder that code is run from. So on e
     S2 every folder that is only read from belongs to this user or to root, and nobody else can write to it;
     S3 where the configured folder does not qualify, a folder of this process alone stands in, and `problem`
        says why.
-A folder whose owner has taken its write permission away counts as read-only for root too: its entries are still used.
+A folder whose owner has taken its write permission away counts as read-only for root too: its entries are
+still used.
 """
+
 import atexit
 import errno
 import mmap
@@ -35,8 +37,8 @@ class Storage:
 
 
 def configured_root(cache_dir: Optional[str], environ: Mapping[str, str]) -> Optional[Path]:
-    """The cache folder that the settings ask for: `cache_dir`, else below XDG_CACHE_HOME, else below ~/.cache.
-    None where there is no home folder (HOME unset and a user id without an account)."""
+    """The cache folder that the settings ask for: `cache_dir`, else below XDG_CACHE_HOME, else below
+    ~/.cache. None where there is no home folder (HOME unset and a user id without an account)."""
     if cache_dir:
         return Path(os.path.abspath(os.path.expanduser(cache_dir))) / LAYOUT
     xdg = environ.get("XDG_CACHE_HOME", "")
@@ -54,12 +56,15 @@ def configured_root(cache_dir: Optional[str], environ: Mapping[str, str]) -> Opt
 
 
 def maps_executable(folder: Path) -> bool:
-    """Whether a file of `folder` can be mapped for execution, as the loader must do (it can't on a noexec mount)."""
+    """Whether a file of `folder` can be mapped for execution, as the loader must do (it can't on a noexec
+    mount)."""
     handle, name = tempfile.mkstemp(prefix="probe-", dir=str(folder))
     try:
         os.write(handle, b"\0" * mmap.PAGESIZE)
         try:
-            mmap.mmap(handle, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+            mmap.mmap(
+                handle, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC
+            ).close()
         except PermissionError:
             return False
         return True
@@ -79,35 +84,49 @@ def examine(folder: Path) -> Tuple[bool, Optional[Problem]]:
             pass
         facts = os.lstat(str(folder))
     except OSError as error:
-        return False, Problem("the cache folder %s can't be made (%s)" % (folder, error.strerror or error),
-                              "make it writable, or " + choose)
+        return False, Problem(
+            "the cache folder %s can't be made (%s)" % (folder, error.strerror or error),
+            "make it writable, or " + choose,
+        )
     if not stat.S_ISDIR(facts.st_mode):
         return False, Problem("the cache folder %s is not a folder" % folder, "remove it, or " + choose)
     if facts.st_mode & 0o022:
-        return False, Problem("others may write to the cache folder %s, so its kernels can't be trusted" % folder,
-                              "empty it and take that permission away (chmod 700), or " + choose)
+        return False, Problem(
+            "others may write to the cache folder %s, so its kernels can't be trusted" % folder,
+            "empty it and take that permission away (chmod 700), or " + choose,
+        )
     if facts.st_uid != os.geteuid():
-        return facts.st_uid == 0, Problem("the cache folder %s belongs to user %d, not to user %d"
-                                          % (folder, facts.st_uid, os.geteuid()), choose)
+        return facts.st_uid == 0, Problem(
+            "the cache folder %s belongs to user %d, not to user %d" % (folder, facts.st_uid, os.geteuid()),
+            choose,
+        )
     if not facts.st_mode & stat.S_IWUSR:
-        return True, Problem("the cache folder %s is read-only" % folder,
-                             "give yourself write permission (chmod u+w), or " + choose)
+        return True, Problem(
+            "the cache folder %s is read-only" % folder,
+            "give yourself write permission (chmod u+w), or " + choose,
+        )
     try:
         if facts.st_mode & 0o077:
             os.chmod(str(folder), 0o700)
         executable = maps_executable(folder)
     except OSError as error:
         readable = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
-        return readable, Problem("the cache folder %s can't be written to (%s)" % (folder, error.strerror or error),
-                                 "make room or make it writable, or " + choose)
+        return readable, Problem(
+            "the cache folder %s can't be written to (%s)" % (folder, error.strerror or error),
+            "make room or make it writable, or " + choose,
+        )
     if not executable:
-        return False, Problem("the cache folder %s lies on a file system mounted noexec: kernels can't be loaded from it"
-                              % folder, "set AUTOFUSE_CACHE_DIR to a folder on another file system")
+        return False, Problem(
+            "the cache folder %s lies on a file system mounted noexec: kernels can't be loaded from it"
+            % folder,
+            "set AUTOFUSE_CACHE_DIR to a folder on another file system",
+        )
     return True, None
 
 
 class _Temporary:
-    """The stand-in folder of this process; one, however many caches ask for it. Removed at exit by its maker."""
+    """The stand-in folder of this process; one, however many caches ask for it. Removed at exit by its
+    maker."""
 
     def __init__(self):
         self.folder: Optional[Path] = None
@@ -154,8 +173,9 @@ def temporary_storage(problem: Problem, read_only: Tuple[Path, ...] = ()) -> Opt
     folder = _temporary.get(maps_executable)
     if folder is None:
         return None
-    told = problem._replace(reason="%s; kernels are kept in %s for this process only"
-                            % (problem.reason.rstrip("."), folder))
+    told = problem._replace(
+        reason="%s; kernels are kept in %s for this process only" % (problem.reason.rstrip("."), folder)
+    )
     return Storage(folder, read_only, told)
 
 
@@ -163,8 +183,11 @@ def open_storage(cache_dir: Optional[str], environ: Mapping[str, str]) -> Option
     """The storage for these settings (S1 to S3). None where kernels can't be kept anywhere."""
     root = configured_root(cache_dir, environ)
     if root is None:
-        return temporary_storage(Problem("there is no home folder to keep kernels in",
-                                         "set AUTOFUSE_CACHE_DIR to a folder of your own"))
+        return temporary_storage(
+            Problem(
+                "there is no home folder to keep kernels in", "set AUTOFUSE_CACHE_DIR to a folder of your own"
+            )
+        )
     readable, problem = examine(root)
     if problem is None:
         return Storage(root)

@@ -1,8 +1,10 @@
 """The host compiler: which one, how it is called, and what it said.
 
-A compiler is always called with an argument list, never through a shell, so a path may hold blanks and any letters.
-`Toolchain.identity` is everything about it that can change machine code; it is part of every cache key.
+A compiler is always called with an argument list, never through a shell, so a path may hold blanks and any
+letters. `Toolchain.identity` is everything about it that can change machine code; it is part of every cache
+key.
 """
+
 import os
 import re
 import shlex
@@ -21,20 +23,31 @@ ON_PATH = ("g++", "clang++", "c++")
 #: Seconds after which a compiler that has not come back is stopped.
 PATIENCE = 300.0
 
-#: IEEE results, the same on every machine: no contraction to FMA, no -march; errno and trapping state are not looked at.
+#: IEEE results, the same on every machine: no contraction to FMA, no -march; errno and trapping state are not
+#: looked at.
 NUMERICS = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 COMMON = ("-std=c++17", "-fPIC", "-fvisibility=hidden") + NUMERICS
 ARCHIVE_FLAGS = ("-O3", "-ffunction-sections", "-fdata-sections") + COMMON
 #: A kernel's time is spent in the archive; -Og compiles it in two thirds of -O1's time and runs as fast.
 KERNEL_FLAGS = ("-Og",) + COMMON
-#: A kernel library hides all but its ABI, needs no libstdc++ of a certain age, and drops what it does not call.
-LINK_FLAGS = ("-shared", "-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections",
-              "-Wl,--build-id=none", "-Wl,-z,defs", "-Wl,-s")
+#: A kernel library hides all but its ABI, needs no libstdc++ of a certain age, and drops what it does not
+#: call.
+LINK_FLAGS = (
+    "-shared",
+    "-static-libstdc++",
+    "-static-libgcc",
+    "-Wl,--exclude-libs,ALL",
+    "-Wl,--gc-sections",
+    "-Wl,--build-id=none",
+    "-Wl,-z,defs",
+    "-Wl,-s",
+)
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """command: the argument list that a call begins with, the compiler's path first. version: what --version says."""
+    """command: the argument list that a call begins with, the compiler's path first. version: what --version
+    says."""
 
     command: Tuple[str, ...]
     version: str
@@ -56,11 +69,18 @@ _versions_lock = threading.Lock()
 
 
 def run(command: Sequence[str], cwd: str, patience: float = PATIENCE) -> Run:
-    """Run to the end. Raises OSError where the program can't be started. A program past its patience is stopped and
-    reported as code -SIGKILL; so is it when this thread is interrupted."""
+    """Run to the end. Raises OSError where the program can't be started. A program past its patience is
+    stopped and reported as code -SIGKILL; so is it when this thread is interrupted."""
     environ = dict(os.environ, LC_ALL="C", TMPDIR=cwd)
-    process = subprocess.Popen(list(command), cwd=cwd, env=environ, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(
+        list(command),
+        cwd=cwd,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
     try:
         output, _ = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -82,8 +102,8 @@ def _stop(process) -> None:
 
 
 def find_toolchain(environ: Mapping[str, str]) -> Union[Toolchain, Problem]:
-    """The compiler that CXX names (a path, or a command with arguments such as "ccache g++"), else the first of
-    ON_PATH."""
+    """The compiler that CXX names (a path, or a command with arguments such as "ccache g++"), else the first
+    of ON_PATH."""
     path = environ.get("PATH", os.defpath)
     named = environ.get("CXX", "").strip()
     install = "install g++ (package g++ or build-essential), or set CXX to a C++17 compiler"
@@ -95,8 +115,10 @@ def find_toolchain(environ: Mapping[str, str]) -> Union[Toolchain, Problem]:
             words = [named]
         found = shutil.which(words[0], path=path) if words else None
         if found is None:
-            return Problem("the compiler that CXX names can't be run: %s" % named, "correct CXX, or unset it to use "
-                           "the g++ or clang++ on PATH")
+            return Problem(
+                "the compiler that CXX names can't be run: %s" % named,
+                "correct CXX, or unset it to use " "the g++ or clang++ on PATH",
+            )
     else:
         words = []
         found = None
@@ -106,8 +128,9 @@ def find_toolchain(environ: Mapping[str, str]) -> Union[Toolchain, Problem]:
                 words = [found]
                 break
         if found is None:
-            return Problem("no C++ compiler was found (CXX is not set, and PATH has no %s)" % ", ".join(ON_PATH),
-                           install)
+            return Problem(
+                "no C++ compiler was found (CXX is not set, and PATH has no %s)" % ", ".join(ON_PATH), install
+            )
     command = (os.path.abspath(found),) + tuple(words[1:])
     version = _version(command)
     if isinstance(version, Problem):
@@ -123,13 +146,20 @@ def _version(command: Tuple[str, ...]) -> Union[str, Problem]:
             known = _versions.get(key)
         if known is not None:
             return known
-        result = run(command + ("--version",), os.getcwd() if os.access(".", os.R_OK | os.X_OK) else "/", 30.0)
+        result = run(
+            command + ("--version",), os.getcwd() if os.access(".", os.R_OK | os.X_OK) else "/", 30.0
+        )
     except OSError as error:
-        return Problem("the compiler %s can't be started (%s)" % (command[0], error.strerror or error),
-                       "install g++, or set CXX to a C++17 compiler")
+        return Problem(
+            "the compiler %s can't be started (%s)" % (command[0], error.strerror or error),
+            "install g++, or set CXX to a C++17 compiler",
+        )
     if result.code != 0:
-        return Problem("%s --version failed with exit code %d" % (command[0], result.code),
-                       "repair the compiler, or set CXX to another C++17 compiler", result.output)
+        return Problem(
+            "%s --version failed with exit code %d" % (command[0], result.code),
+            "repair the compiler, or set CXX to another C++17 compiler",
+            result.output,
+        )
     version = result.output.splitlines()[0] if result.output else "unknown"
     with _versions_lock:
         _versions[key] = version

@@ -1,8 +1,9 @@
 """The host twin of the Ascend C API as a static archive, compiled once per toolchain and kept in the cache.
 
-On exit of `twin_archive` the archive's folder holds libtwin.a, and `link_flags` links a kernel library with this
-toolchain (tried with a small one: not every machine has the static C++ runtime).
+On exit of `twin_archive` the archive's folder holds libtwin.a, and `link_flags` links a kernel library with
+this toolchain (tried with a small one: not every machine has the static C++ runtime).
 """
+
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,10 @@ from tf_autofuse.build.toolchain import ARCHIVE_FLAGS, LINK_FLAGS, Toolchain, ar
 
 ARCHIVE = "libtwin.a"
 _STATIC_RUNTIME = ("-static-libstdc++", "-static-libgcc")
-_PROBE = 'extern "C" __attribute__((visibility("default"))) int probe(int x)\n' \
-         '{ try { if (x) throw x; } catch (int) { return 1; } return 0; }\n'
+_PROBE = (
+    'extern "C" __attribute__((visibility("default"))) int probe(int x)\n'
+    "{ try { if (x) throw x; } catch (int) { return 1; } return 0; }\n"
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ def tree_digest(*folders: Path) -> str:
     """A digest of all C++ files below the folders: names and contents."""
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".cpp", ".inc", ".def")):
+        for path in sorted(
+            p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".cpp", ".inc", ".def")
+        ):
             digest.update(path.relative_to(folder).as_posix().encode("utf-8") + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -57,25 +62,40 @@ def defines(check: bool) -> Tuple[str, ...]:
     return () if check else ("-DTWIN_CHECK=0",)
 
 
-def twin_archive(cache: Cache, toolchain: Toolchain, npu_kernels: Path, check: bool,
-                 jobs: int) -> Union[TwinArchive, Problem]:
-    """The archive for the twin's sources below `npu_kernels`, from the cache or built now with `jobs` compilers."""
+def twin_archive(
+    cache: Cache, toolchain: Toolchain, npu_kernels: Path, check: bool, jobs: int
+) -> Union[TwinArchive, Problem]:
+    """The archive for the twin's sources below `npu_kernels`, from the cache or built now with `jobs`
+    compilers."""
     twin = npu_kernels / "twin"
     sources = sorted((twin / "src").glob("*.cpp"))
     if not sources:
-        return Problem("the sources of the host twin are missing below %s" % npu_kernels,
-                       "install tf_autofuse again: its npu_kernels folder is incomplete")
+        return Problem(
+            "the sources of the host twin are missing below %s" % npu_kernels,
+            "install tf_autofuse again: its npu_kernels folder is incomplete",
+        )
     flags = ARCHIVE_FLAGS + defines(check)
     include = include_folders(npu_kernels)
-    key = content_key((("twin sources", tree_digest(twin)),
-                       ("toolchain", toolchain.identity), ("flags", flags), ("link", LINK_FLAGS)))
+    key = content_key(
+        (
+            ("twin sources", tree_digest(twin)),
+            ("toolchain", toolchain.identity),
+            ("flags", flags),
+            ("link", LINK_FLAGS),
+        )
+    )
 
     def make(folder: Path):
         objects = _compile(toolchain, flags, include, sources, folder, jobs)
         _archive(toolchain, objects, folder)
         link_flags = _usable_link_flags(toolchain, folder)
-        return {"name": "host twin", "compiler": list(toolchain.command), "version": toolchain.version,
-                "flags": list(flags), "link_flags": list(link_flags)}
+        return {
+            "name": "host twin",
+            "compiler": list(toolchain.command),
+            "version": toolchain.version,
+            "flags": list(flags),
+            "link_flags": list(link_flags),
+        }
 
     try:
         entry, made = cache.find_or_make("archive", key, make)
@@ -89,11 +109,18 @@ def twin_archive(cache: Cache, toolchain: Toolchain, npu_kernels: Path, check: b
 def _compile(toolchain: Toolchain, flags, include, sources, folder: Path, jobs: int) -> List[str]:
     def one(source: Path) -> str:
         target = source.stem + ".o"
-        command = toolchain.command + flags + tuple("-I%s" % i for i in include) + ("-c", str(source), "-o", target)
+        command = (
+            toolchain.command + flags + tuple("-I%s" % i for i in include) + ("-c", str(source), "-o", target)
+        )
         result = run(command, str(folder))
         if result.code != 0:
-            raise _Failed(Problem("the host twin does not compile: %s" % first_error(result.output, source.parent)[0],
-                                  "use g++ 11 or newer (set CXX), or see the compiler's log", result.output))
+            raise _Failed(
+                Problem(
+                    "the host twin does not compile: %s" % first_error(result.output, source.parent)[0],
+                    "use g++ 11 or newer (set CXX), or see the compiler's log",
+                    result.output,
+                )
+            )
         return target
 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
@@ -106,8 +133,13 @@ def _archive(toolchain: Toolchain, objects: List[str], folder: Path) -> None:
         raise _Failed(Problem("the archiver `ar` was not found", "install binutils"))
     result = run((tool, "rcsD", ARCHIVE) + tuple(objects), str(folder))
     if result.code != 0:
-        raise _Failed(Problem("the archiver failed: %s" % first_error(result.output, folder)[0],
-                              "see its log", result.output))
+        raise _Failed(
+            Problem(
+                "the archiver failed: %s" % first_error(result.output, folder)[0],
+                "see its log",
+                result.output,
+            )
+        )
     for name in objects:
         os.unlink(str(folder / name))
 
@@ -125,5 +157,10 @@ def _usable_link_flags(toolchain: Toolchain, folder: Path) -> Tuple[str, ...]:
         for name in ("probe.cpp", "probe.so"):
             if (folder / name).exists():
                 (folder / name).unlink()
-    raise _Failed(Problem("the compiler can't link a shared object: %s" % first_error(result.output, folder)[0],
-                          "repair the compiler, or set CXX to another one", result.output))
+    raise _Failed(
+        Problem(
+            "the compiler can't link a shared object: %s" % first_error(result.output, folder)[0],
+            "repair the compiler, or set CXX to another one",
+            result.output,
+        )
+    )

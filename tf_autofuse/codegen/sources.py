@@ -1,8 +1,9 @@
 """The text of one kernel: what codegen hands to build.
 
-Two regions that compute the same have the same code and differ only in names and comments; `code_text` is the part
-that decides the machine code, so that they share one build.
+Two regions that compute the same have the same code and differ only in names and comments; `code_text` is the
+part that decides the machine code, so that they share one build.
 """
+
 import re
 from dataclasses import dataclass, field
 from typing import Tuple
@@ -23,8 +24,8 @@ _BLANK = re.compile(r"\n\s*\n+")
 
 @dataclass(frozen=True)
 class KernelSources:
-    """name: the fused op's name. symbol: the entry function, a short safe identifier. files: (file name, text).
-    origin: the TF nodes. stages: (file name, contents) of the stages before, for the debug folder."""
+    """name: the fused op's name. symbol: the entry function, a short safe identifier. files: (file name,
+    text). origin: the TF nodes. stages: (file name, contents) of the stages before, for the debug folder."""
 
     name: str
     symbol: str

@@ -1,8 +1,9 @@
-"""A kernel library in this process, by ctypes: no TensorFlow needed. What the native op does in C++, for tests,
-repro scripts and the demo.
+"""A kernel library in this process, by ctypes: no TensorFlow needed. What the native op does in C++, for
+tests, repro scripts and the demo.
 
 On entry: the path of a library that build has verified. Every method is safe to call from several threads.
 """
+
 import ctypes
 import os
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -26,8 +27,8 @@ class Shape(NamedTuple):
 
 
 class Tiling(NamedTuple):
-    """data: the tiling struct's bytes. workspace_bytes: GM scratch that the kernel needs. values: the struct's fields
-    that describe the plan, by name."""
+    """data: the tiling struct's bytes. workspace_bytes: GM scratch that the kernel needs. values: the
+    struct's fields that describe the plan, by name."""
 
     data: ctypes.Array
     block_dim: int
@@ -59,11 +60,16 @@ _KINDS = ("instruction", "set flag", "wait flag", "barrier", "barrier")
 
 
 class KernelLibrary:
-    """The functions of one library. input_ranks, output_ranks, size_count: of the FusedGraph it was made from."""
+    """The functions of one library. input_ranks, output_ranks, size_count: of the FusedGraph it was made
+    from."""
 
     def __init__(self, path: str, input_ranks: Sequence[int], output_ranks: Sequence[int], size_count: int):
         self.path = path
-        self.input_ranks, self.output_ranks, self.size_count = tuple(input_ranks), tuple(output_ranks), size_count
+        self.input_ranks, self.output_ranks, self.size_count = (
+            tuple(input_ranks),
+            tuple(output_ranks),
+            size_count,
+        )
         try:
             self._library = ctypes.CDLL(path, mode=getattr(ctypes, "RTLD_LOCAL", 0))
         except OSError as error:
@@ -80,12 +86,16 @@ class KernelLibrary:
             self._functions[symbol.name] = function
         version = self._functions["autofuse_abi_version"]()
         if version != ABI_VERSION:
-            raise KernelError("the kernel library %s has ABI version %d, this is %d" % (path, version, ABI_VERSION))
+            raise KernelError(
+                "the kernel library %s has ABI version %d, this is %d" % (path, version, ABI_VERSION)
+            )
 
     def shape(self, input_dims: Sequence[Sequence[int]]) -> Shape:
         """Output dims and symbol values for input dims. Raises ValueError where a rank is wrong."""
         if tuple(map(len, input_dims)) != self.input_ranks:
-            raise ValueError("the inputs' ranks are %s, not %s" % (list(map(len, input_dims)), list(self.input_ranks)))
+            raise ValueError(
+                "the inputs' ranks are %s, not %s" % (list(map(len, input_dims)), list(self.input_ranks))
+            )
         flat = [d for dims in input_dims for d in dims]
         given = (ctypes.c_int64 * max(1, len(flat)))(*flat)
         out = (ctypes.c_int64 * max(1, sum(self.output_ranks)))()
@@ -97,9 +107,9 @@ class KernelLibrary:
         dims: List[Tuple[int, ...]] = []
         at = 0
         for rank in self.output_ranks:
-            dims.append(tuple(out[at:at + rank]))
+            dims.append(tuple(out[at : at + rank]))
             at += rank
-        return Shape(0, "", tuple(dims), tuple(sizes[:self.size_count]))
+        return Shape(0, "", tuple(dims), tuple(sizes[: self.size_count]))
 
     def tiling(self, sizes: Sequence[int], core_num: int, ub_size: int) -> Tiling:
         """The plan for symbol values on a machine. Raises KernelError where there is none."""
@@ -107,8 +117,13 @@ class KernelLibrary:
         # 8-byte items: the struct is 8 B aligned.
         data = (ctypes.c_uint64 * (max(8, self._functions["autofuse_tiling_size"]()) + 7 >> 3))()
         block_dim, workspace = ctypes.c_uint32(), ctypes.c_uint64()
-        code = self._functions["autofuse_tiling"](values, ctypes.byref(AutofuseMachine(core_num, 0, ub_size)), data,
-                                                  ctypes.byref(block_dim), ctypes.byref(workspace))
+        code = self._functions["autofuse_tiling"](
+            values,
+            ctypes.byref(AutofuseMachine(core_num, 0, ub_size)),
+            data,
+            ctypes.byref(block_dim),
+            ctypes.byref(workspace),
+        )
         if code:
             raise KernelError("no tiling for sizes %s (code %d)" % (list(sizes), code))
         return Tiling(data, block_dim.value, workspace.value, self._values(data))
@@ -124,8 +139,14 @@ class KernelLibrary:
             values.append((name.decode("ascii"), value_of(data, len(values))))
         return tuple(values)
 
-    def run(self, addresses: Sequence[int], sizes_in_bytes: Sequence[int], tiling: Tiling,
-            first: int = 0, last: Optional[int] = None) -> None:
+    def run(
+        self,
+        addresses: Sequence[int],
+        sizes_in_bytes: Sequence[int],
+        tiling: Tiling,
+        first: int = 0,
+        last: Optional[int] = None,
+    ) -> None:
         """Blocks [first, last) on this thread. addresses: of inputs, then outputs. Raises KernelError on a
         violation of the twin's rules."""
         gm = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -133,10 +154,20 @@ class KernelLibrary:
         workspace = ctypes.create_string_buffer(max(1, tiling.workspace_bytes))
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         code = self._functions["autofuse_run_blocks"](
-            gm, gm_bytes, ctypes.cast(workspace, ctypes.c_void_p), ctypes.cast(tiling.data, ctypes.c_void_p),
-            tiling.block_dim, first, tiling.block_dim if last is None else last, error, _ERROR_BYTES)
+            gm,
+            gm_bytes,
+            ctypes.cast(workspace, ctypes.c_void_p),
+            ctypes.cast(tiling.data, ctypes.c_void_p),
+            tiling.block_dim,
+            first,
+            tiling.block_dim if last is None else last,
+            error,
+            _ERROR_BYTES,
+        )
         if code:
-            raise KernelError(error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code)
+            raise KernelError(
+                error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code
+            )
 
     def trace_begin(self, limit: int = 0) -> None:
         """Record what the library's kernel does from now on, in all threads; limit: most records, 0 for 2^20.
@@ -149,7 +180,17 @@ class KernelLibrary:
         """Stop recording; what was recorded, in the order of issue within each block."""
         records = ctypes.POINTER(TraceRecord)()
         count = self._functions["autofuse_trace_end"](ctypes.byref(records))
-        return tuple(Traced(r.block, _PIPES.get(r.pipe, str(r.pipe)), _KINDS[min(r.kind, len(_KINDS) - 1)],
-                            (r.api or b"").decode(), r.bytes, r.elements, r.repeat,
-                            os.path.basename((r.file or b"").decode("utf-8", "replace")), r.line)
-                     for r in records[:count])
+        return tuple(
+            Traced(
+                r.block,
+                _PIPES.get(r.pipe, str(r.pipe)),
+                _KINDS[min(r.kind, len(_KINDS) - 1)],
+                (r.api or b"").decode(),
+                r.bytes,
+                r.elements,
+                r.repeat,
+                os.path.basename((r.file or b"").decode("utf-8", "replace")),
+                r.line,
+            )
+            for r in records[:count]
+        )

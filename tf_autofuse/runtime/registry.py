@@ -2,6 +2,7 @@
 
 `meta` gives the native op its description of a kernel; `run` is the same kernel on numpy arrays.
 """
+
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -31,7 +32,8 @@ class RunInfo:
 
 
 def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
-    """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType numbers."""
+    """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType
+    numbers."""
     return {
         "library": binary.library,
         "name": fused.name,
@@ -48,9 +50,10 @@ def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
 def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
     """(input, output) pairs whose memory may be the same.
 
-    Every element of the output must be written after the same element of the input was read for the last time. So:
-    equal item size and dims; every Load of the input reads exactly what the output's Store writes (same strides, no
-    offset, nothing broadcast); and the Store depends on each of these Loads, which orders them on any hardware.
+    Every element of the output must be written after the same element of the input was read for the last
+    time. So: equal item size and dims; every Load of the input reads exactly what the output's Store writes
+    (same strides, no offset, nothing broadcast); and the Store depends on each of these Loads, which orders
+    them on any hardware.
     """
     if len(fused.graphs) != 1:
         return ()
@@ -64,9 +67,13 @@ def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
         ancestors = _ancestors(graph, store)
         for i, tensor in enumerate(fused.inputs):
             loads = [n for n in graph.of_type("Load") if graph.node(n.inputs[0].node).attr("index") == i]
-            if (loads and tensor.dtype.bytes == output.dtype.bytes and len(tensor.dims) == len(output.dims)
-                    and all(known_equal(a, b) for a, b in zip(tensor.dims, output.dims))
-                    and all(n.name in ancestors and _same_elements(n, store) for n in loads)):
+            if (
+                loads
+                and tensor.dtype.bytes == output.dtype.bytes
+                and len(tensor.dims) == len(output.dims)
+                and all(known_equal(a, b) for a, b in zip(tensor.dims, output.dims))
+                and all(n.name in ancestors and _same_elements(n, store) for n in loads)
+            ):
                 pairs.append((i, o))
     return tuple(pairs)
 
@@ -89,25 +96,39 @@ def _ancestors(graph: AscGraph, node: AscNode) -> Set[str]:
 
 def _same_elements(load: AscNode, store: AscNode) -> bool:
     full = store.y.repeats
-    return (load.attr("offset", 0) == 0 and len(load.y.repeats) == len(full)
-            and all(known_equal(a, b) for a, b in zip(load.y.repeats, full))
-            and all(known_equal(a, b) for a, b in zip(load.y.strides, store.y.strides))
-            and all(known_equal(a, b) for a, b in zip(load.y.strides, dense_strides(full))))
+    return (
+        load.attr("offset", 0) == 0
+        and len(load.y.repeats) == len(full)
+        and all(known_equal(a, b) for a, b in zip(load.y.repeats, full))
+        and all(known_equal(a, b) for a, b in zip(load.y.strides, store.y.strides))
+        and all(known_equal(a, b) for a, b in zip(load.y.strides, dense_strides(full)))
+    )
 
 
 def library_of(binary, fused: FusedGraph) -> KernelLibrary:
     """The loaded library. Raises KernelError."""
-    return KernelLibrary(binary.library, [len(t.dims) for t in fused.inputs], [len(t.dims) for t in fused.outputs],
-                         len(fused.sizes))
+    return KernelLibrary(
+        binary.library,
+        [len(t.dims) for t in fused.inputs],
+        [len(t.dims) for t in fused.outputs],
+        len(fused.sizes),
+    )
 
 
-def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Optional[Machine] = None,
-        aliased: Sequence[Tuple[int, int]] = (), blocks: Optional[Sequence[int]] = None, trace: bool = False
-        ) -> Tuple[List[np.ndarray], RunInfo]:
+def run(
+    binary,
+    fused: FusedGraph,
+    inputs: Sequence[np.ndarray],
+    machine: Optional[Machine] = None,
+    aliased: Sequence[Tuple[int, int]] = (),
+    blocks: Optional[Sequence[int]] = None,
+    trace: bool = False,
+) -> Tuple[List[np.ndarray], RunInfo]:
     """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
 
-    aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks: the order
-    in which blocks run, default ascending. trace: record what the kernel issues. Raises GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
+    aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks:
+    the order in which blocks run, default ascending. trace: record what the kernel issues. Raises
+    GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
     """
     machine = machine or machine_for("")
     library = library_of(binary, fused)
@@ -119,14 +140,18 @@ def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Option
         raise ValueError("%d inputs instead of %d" % (len(arrays), len(fused.inputs)))
     shape = library.shape([a.shape for a in arrays])
     if shape.failed:
-        raise GuardFailure("check %d failed for input dims %s: %s" % (
-            shape.failed, [list(a.shape) for a in arrays], shape.check))
+        raise GuardFailure(
+            "check %d failed for input dims %s: %s"
+            % (shape.failed, [list(a.shape) for a in arrays], shape.check)
+        )
     tiling = library.tiling(shape.sizes, machine.vector_cores, usable_ub(machine, False))
     shared = {o: i for i, o in aliased}
     if not set((i, o) for o, i in shared.items()) <= set(forward_pairs(fused)):
         raise ValueError("%s are no forward pairs" % (sorted(shared.items()),))
-    outputs = [arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
-               for o, (dims, t) in enumerate(zip(shape.out_dims, fused.outputs))]
+    outputs = [
+        arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
+        for o, (dims, t) in enumerate(zip(shape.out_dims, fused.outputs))
+    ]
     memory = arrays + outputs
     traced: Tuple[Traced, ...] = ()
     if tiling.block_dim:
@@ -139,7 +164,9 @@ def run(binary, fused: FusedGraph, inputs: Sequence[np.ndarray], machine: Option
     return outputs, RunInfo(tiling.block_dim, _key_of(tiling), tiling.values, tiling.workspace_bytes, traced)
 
 
-def _launch(library: KernelLibrary, tiling: Tiling, memory: Sequence[np.ndarray], blocks: Optional[Sequence[int]]) -> None:
+def _launch(
+    library: KernelLibrary, tiling: Tiling, memory: Sequence[np.ndarray], blocks: Optional[Sequence[int]]
+) -> None:
     addresses, sizes = [a.ctypes.data for a in memory], [a.nbytes for a in memory]
     if blocks is None:
         library.run(addresses, sizes, tiling)
@@ -152,4 +179,13 @@ def _key_of(tiling: Tiling) -> int:
     return dict(tiling.values).get("tiling_key", 0)
 
 
-__all__ = ["GuardFailure", "KernelError", "RunInfo", "SMALL_BYTES", "forward_pairs", "library_of", "meta", "run"]
+__all__ = [
+    "GuardFailure",
+    "KernelError",
+    "RunInfo",
+    "SMALL_BYTES",
+    "forward_pairs",
+    "library_of",
+    "meta",
+    "run",
+]

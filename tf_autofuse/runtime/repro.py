@@ -1,8 +1,9 @@
 """Rebuilds and reruns one region alone from its debug folder, without TensorFlow: what a repro.py calls.
 
-The sources in the folder are built as they are, so a change made by hand is what runs; --regenerate makes them again
-from fused.pb. Outputs are compared with the region's meaning on numpy.
+The sources in the folder are built as they are, so a change made by hand is what runs; --regenerate makes
+them again from fused.pb. Outputs are compared with the region's meaning on numpy.
 """
+
 import argparse
 import os
 import sys
@@ -33,7 +34,8 @@ UNSAID_DIM = 7
 
 
 def main(folder: Path, arguments: Optional[Sequence[str]] = None) -> int:
-    """The exit code: 0 where the kernel ran and agrees with numpy, 1 where not, 2 where it could not be tried."""
+    """The exit code: 0 where the kernel ran and agrees with numpy, 1 where not, 2 where it could not be
+    tried."""
     options = _parser().parse_args(arguments)
     fused = proto.from_bytes((folder / "fused.pb").read_bytes())
     config = Config.from_sources(os.environ)
@@ -44,7 +46,10 @@ def main(folder: Path, arguments: Optional[Sequence[str]] = None) -> int:
         return 2
     click.echo("%s\nlibrary  %s%s" % (fused.name, result.library, " (cached)" if result.cached else ""))
     inputs = _inputs(fused, options)
-    click.echo("inputs   %s" % ", ".join("%s%s" % (t.dtype.name, list(a.shape)) for t, a in zip(fused.inputs, inputs)))
+    click.echo(
+        "inputs   %s"
+        % ", ".join("%s%s" % (t.dtype.name, list(a.shape)) for t, a in zip(fused.inputs, inputs))
+    )
     try:
         outputs, info = registry.run(result, fused, inputs, machine)
         expected = evaluate_fused(fused, inputs)
@@ -65,12 +70,21 @@ def main(folder: Path, arguments: Optional[Sequence[str]] = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="repro.py", description=__doc__)
-    parser.add_argument("--size", action="append", default=[], metavar="s0=8",
-                        help="the value of a symbol; default: the one first seen, else %d" % UNSAID_DIM)
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="s0=8",
+        help="the value of a symbol; default: the one first seen, else %d" % UNSAID_DIM,
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs")
-    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays arr_0, arr_1, ... instead of random ones")
+    parser.add_argument(
+        "--inputs", metavar="FILE.npz", help="arrays arr_0, arr_1, ... instead of random ones"
+    )
     parser.add_argument("--regenerate", action="store_true", help="make the sources again from fused.pb")
-    parser.add_argument("--tolerance", type=float, default=0.0, help="largest difference allowed; default: none at all")
+    parser.add_argument(
+        "--tolerance", type=float, default=0.0, help="largest difference allowed; default: none at all"
+    )
     return parser
 
 
@@ -133,7 +147,11 @@ def _compare(dtype: DType, got: np.ndarray, expected: np.ndarray, tolerance: flo
         worst = float(np.max(np.where(differs, np.abs(a - b), 0.0), initial=0.0)) if differs.any() else 0.0
     first = np.argwhere(differs)[:1].tolist()
     text = "%d of %d elements differ, by at most %.3g, first at %s" % (
-        int(differs.sum()), got.size, worst, first[0] if first else "none")
+        int(differs.sum()),
+        got.size,
+        worst,
+        first[0] if first else "none",
+    )
     return text, bool(worst <= tolerance)
 
 

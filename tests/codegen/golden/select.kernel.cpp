@@ -28,7 +28,7 @@ __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 //   veccalc0  x1  256*floor_div(z0t_size + 1, 2)           broadcast_0
 //   veccalc1  x1  256*floor_div(z0t_size + 7, 8)           lt_0 logicaland_0
 //   veccalc2  x1  256*floor_div(z0t_size + 7, 8)           gt_0
-//   scratch       Min(8192, 3104*floor_div(z0t_size + 7, 8)) | Min(8192, 2592*floor_div(z0t_size + 7, 8)) | 32
+//   scratch       Min(8192, 3104*floor_div(z0t_size + 7, 8)) | 32 | Min(8192, 2592*floor_div(z0t_size + 7, 8))
 //   once per block: load_1 broadcast_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,
@@ -132,7 +132,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
 //   veccalc0  x1  256*floor_div(3*z0t_size + 7, 8) | 256*floor_div(19*z0t_size + 255, 256) broadcast_0 lt_0 logicaland_0
 //   veccalc1  x1  256*floor_div(19*z0t_size + 63, 64)      removepad_0
 //   veccalc2  x1  256*floor_div(19*z0t_size + 255, 256)    gt_0
-//   scratch       256 | Min(8192, 3104*floor_div(19*z0t_size + 255, 256)) | Min(8192, 2592*floor_div(19*z0t_size + 255, 256)) | 32
+//   scratch       256 | Min(8192, 3104*floor_div(19*z0t_size + 255, 256)) | 32 | Min(8192, 2592*floor_div(19*z0t_size + 255, 256))
 //   once per block: load_1 broadcast_0 removepad_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,

@@ -1,13 +1,14 @@
 """The statements of one kernel variant: from an ImplGraph's nodes to lines of Ascend C.
 
-Three orders are kept, which is all the synchronisation that a kernel needs (it is built with the compiler's own
-synchronisation off):
-    queues    AllocTensor, fill, EnQue, DeQue, read, FreeTensor: they order the copy pipes with the vector pipe
-    barriers  PipeBarrier<PIPE_V> stands before an instruction that reads, or writes over, what a vector instruction
-              since the last barrier wrote; also across the end of the tile loop
+Three orders are kept, which is all the synchronisation that a kernel needs (it is built with the compiler's
+own synchronisation off):
+    queues    AllocTensor, fill, EnQue, DeQue, read, FreeTensor: they order copy pipes with the vector pipe
+    barriers  PipeBarrier<PIPE_V> stands before an instruction that reads, or writes over, what a vector
+              instruction since the last barrier wrote; also across the end of the tile loop
     order     program order, for what one pipe does alone
 On entry: an ImplGraph that keeps the contract at the head of schedule/impl_graph.py.
 """
+
 import re
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -41,8 +42,8 @@ class Local(NamedTuple):
 
 
 class KernelBody(NamedTuple):
-    """hoisted: before the tile loop; loop: inside; after: behind it. locals: VECCALC tensors. headers: helper headers,
-    sorted. constants: whether a literal calls FromBits."""
+    """hoisted: before the tile loop; loop: inside; after: behind it. locals: VECCALC tensors. headers: helper
+    headers, sorted. constants: whether a literal calls FromBits."""
 
     hoisted: Tuple[str, ...]
     loop: Tuple[str, ...]
@@ -73,8 +74,10 @@ def call_form(node: AscNode, impl: ImplGraph) -> Tuple[AscOp, str]:
     scalars = [i for i, ref in enumerate(node.inputs) if impl.graph.node(ref.node).type == "Scalar"]
     form = "tensor" if not scalars else "scalar%s" % "".join(map(str, scalars))
     if forms is None or form not in forms:
-        raise CodegenRefusal("%s on %s has no %s form in Ascend C" % (
-            node.type, " to ".join(d.name for d in key) if isinstance(key, tuple) else key.name, form))
+        raise CodegenRefusal(
+            "%s on %s has no %s form in Ascend C"
+            % (node.type, " to ".join(d.name for d in key) if isinstance(key, tuple) else key.name, form)
+        )
     return row, forms[form]
 
 
@@ -95,7 +98,8 @@ class BodyWriter:
         self.queued_out: Set[TensorRef] = set()  # VECOUT tensors that have been handed to MTE3
         self.written: Set[str] = set()  # what vector instructions wrote since the last barrier,
         self.read: Set[str] = set()  # and what they read
-        self.first_waits: Optional[bool] = None  # whether a barrier stands before the loop's first vector instruction
+        # whether a barrier stands before the loop's first vector instruction
+        self.first_waits: Optional[bool] = None
 
     def write(self) -> KernelBody:
         for node in self.hoisted_nodes:
@@ -104,7 +108,8 @@ class BodyWriter:
             self._dequeue(ref)
         unfinished = bool(self.written or self.read)
         hoisted, self.lines = self.lines, []
-        # The loop's end meets its beginning: what the last tile's instructions still do counts as done just now.
+        # The loop's end meets its beginning: what the last tile's instructions still do counts as done just
+        # now.
         self.written.clear()
         self.read = self._buffers_of(self.body_nodes)
         self.first_waits = None
@@ -112,8 +117,14 @@ class BodyWriter:
             self._node(node)
         if unfinished and not self.first_waits:
             hoisted.append(BARRIER)
-        return KernelBody(tuple(hoisted), tuple(self.lines), tuple(self.after),
-                          tuple(self.locals[k] for k in sorted(self.locals)), tuple(sorted(self.headers)), self.constants)
+        return KernelBody(
+            tuple(hoisted),
+            tuple(self.lines),
+            tuple(self.after),
+            tuple(self.locals[k] for k in sorted(self.locals)),
+            tuple(sorted(self.headers)),
+            self.constants,
+        )
 
     def _local_names(self) -> Dict[str, str]:
         names: Dict[str, str] = {}
@@ -205,7 +216,9 @@ class BodyWriter:
         inputs = [self._describe(r) for r in node.inputs]
         text = "%s = %s(%s)" % (self.names[node.name], node.type, ", ".join(inputs))
         if node.type == "Store":
-            outputs = [str(o.attr("index")) for o in self.graph.of_type("Output") if o.inputs[0].node == node.name]
+            outputs = [
+                str(o.attr("index")) for o in self.graph.of_type("Output") if o.inputs[0].node == node.name
+            ]
             text = "output %s = %s" % (", ".join(outputs), inputs[0])
         return comment(text + ("    " + ", ".join(node.origin) if node.origin else ""))
 
@@ -218,9 +231,12 @@ class BodyWriter:
     def _load(self, node: AscNode) -> None:
         ref, data = TensorRef(node.name), self.graph.node(node.inputs[0].node)
         queue, name, dtype = self.impl.container(ref).name, self.names[node.name], node.y.dtype
-        self.lines.append("AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();" % (
-            dtype.device, name, queue, dtype.device))
-        call = transfers.load(name, "gm_in%d" % data.attr("index"), dtype, self.impl.plan(node), self.expressions)
+        self.lines.append(
+            "AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();" % (dtype.device, name, queue, dtype.device)
+        )
+        call = transfers.load(
+            name, "gm_in%d" % data.attr("index"), dtype, self.impl.plan(node), self.expressions
+        )
         self._emit_transfer(call)
         self.lines.append("%s.EnQue(%s);" % (queue, name))
         self.waiting.add(ref)
@@ -238,8 +254,11 @@ class BodyWriter:
             self.lines.append("%s = %s.DeQue<%s>();" % (name, queue, dtype.device))
         for output in self.graph.of_type("Output"):
             if output.inputs[0].node == node.name:
-                self._emit_transfer(transfers.store("gm_out%d" % output.attr("index"), name, dtype,
-                                                    self.impl.plan(node), self.expressions))
+                self._emit_transfer(
+                    transfers.store(
+                        "gm_out%d" % output.attr("index"), name, dtype, self.impl.plan(node), self.expressions
+                    )
+                )
         if self.readers[ref][-1] == node.name:
             self.lines.append("%s.FreeTensor(%s);" % (queue, name))
 
@@ -249,15 +268,20 @@ class BodyWriter:
         name, dtype = self.names[node.name], node.y.dtype
         container = self.impl.container(ref)
         if container.position is Position.VECOUT:
-            self.lines.append("AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();" % (
-                dtype.device, name, container.name, dtype.device))
+            self.lines.append(
+                "AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();"
+                % (dtype.device, name, container.name, dtype.device)
+            )
         else:
             self.locals[name] = Local(name, dtype.device, container.name)
         return name
 
     def _operands(self, node: AscNode, uses_tmp: bool) -> Tuple[Set[str], Set[str]]:
-        reads = {self._buffer(r) for r in node.inputs if self._memory(r) is not None
-                 and self._memory(r).position is not Position.GM}
+        reads = {
+            self._buffer(r)
+            for r in node.inputs
+            if self._memory(r) is not None and self._memory(r).position is not Position.GM
+        }
         writes = {self._buffer(TensorRef(node.name))} | ({TMP} if uses_tmp else set())
         return reads, writes
 
@@ -265,8 +289,15 @@ class BodyWriter:
         if node.type in ("Broadcast", "RemovePad", "Copy"):
             scalar = self._scalar_text(node.inputs[0])
             source = scalar if scalar is not None else self.names[node.inputs[0].node]
-            call = transfers.move(node, node.y.dtype, self.names[node.name], source, scalar is not None,
-                                  self.impl.plan(node), self.expressions)
+            call = transfers.move(
+                node,
+                node.y.dtype,
+                self.names[node.name],
+                source,
+                scalar is not None,
+                self.impl.plan(node),
+                self.expressions,
+            )
             self.headers.update(call.headers)
             lines = list(call.lines)
         else:
@@ -276,7 +307,9 @@ class BodyWriter:
             lines = [self._fill(node, text)]
         name = self._result(node)
         assert name == self.names[node.name]
-        self._vector_instruction(*self._operands(node, any(re.search(r"\b%s\b" % TMP, line) for line in lines)))
+        self._vector_instruction(
+            *self._operands(node, any(re.search(r"\b%s\b" % TMP, line) for line in lines))
+        )
         self.lines.extend(lines)
 
     def _scalar_text(self, ref: TensorRef) -> Optional[str]:
@@ -287,7 +320,11 @@ class BodyWriter:
         return literal(node.attr("value"), node.y.dtype)
 
     def _fill(self, node: AscNode, text: str) -> str:
-        values: Dict[str, str] = {"dst": self.names[node.name], "T": compute_dtype(node, self.impl).device, "tmp": TMP}
+        values: Dict[str, str] = {
+            "dst": self.names[node.name],
+            "T": compute_dtype(node, self.impl).device,
+            "tmp": TMP,
+        }
         for i, ref in enumerate(node.inputs):
             scalar = self._scalar_text(ref)
             if scalar is None:
@@ -303,8 +340,11 @@ class BodyWriter:
             try:
                 return values[match.group(1)]
             except KeyError:
-                raise CodegenRefusal("the call text of %s asks for {%s}, which the node does not have"
-                                     % (node.type, match.group(1)))
+                raise CodegenRefusal(
+                    "the call text of %s asks for {%s}, which the node does not have"
+                    % (node.type, match.group(1))
+                )
+
         return re.sub(r"\{(\w+)\}", replacement, text)
 
     def _attribute(self, value) -> str:

@@ -1,22 +1,36 @@
-"""The device build with a CANN toolkit, as data: flags and commands. CANN 8.1.RC1's own vector-core recipe, but with
-the compiler's synchronisation off: generated code synchronises itself.
+"""The device build with a CANN toolkit, as data: flags and commands. CANN 8.1.RC1's own vector-core recipe,
+but with the compiler's synchronisation off: generated code synchronises itself.
 """
+
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Tuple
 
 #: For one object of one tiling key.
 DEVICE_FLAGS = (
-    "-O3", "-std=c++17", "--cce-aicore-arch=dav-c220-vec", "--cce-aicore-only", "--cce-auto-sync=off",
-    "-mllvm", "-cce-aicore-stack-size=0x8000", "-mllvm", "-cce-aicore-function-stack-size=0x8000",
-    "-mllvm", "-cce-aicore-record-overflow=true", "-mllvm", "-cce-aicore-addr-transform",
-    "-mllvm", "-cce-aicore-dcci-insert-for-scalar=false")
+    "-O3",
+    "-std=c++17",
+    "--cce-aicore-arch=dav-c220-vec",
+    "--cce-aicore-only",
+    "--cce-auto-sync=off",
+    "-mllvm",
+    "-cce-aicore-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-function-stack-size=0x8000",
+    "-mllvm",
+    "-cce-aicore-record-overflow=true",
+    "-mllvm",
+    "-cce-aicore-addr-transform",
+    "-mllvm",
+    "-cce-aicore-dcci-insert-for-scalar=false",
+)
 
 _HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 _BIN = ("compiler/ccec_compiler/bin", "tools/ccec_compiler/bin", "bin")
 
 
 class Toolkit(NamedTuple):
-    """home: the toolkit's folder; compiler: the device compiler; framework: the folder of kernel_operator.h."""
+    """home: the toolkit's folder; compiler: the device compiler; framework: the folder of
+    kernel_operator.h."""
 
     home: Path
     compiler: Path
@@ -24,8 +38,8 @@ class Toolkit(NamedTuple):
 
 
 def find_toolkit(environ: Mapping[str, str]) -> Optional[Toolkit]:
-    """The CANN toolkit that ASCEND_HOME_PATH (or ASCEND_TOOLKIT_HOME) names; None where it names none, or the device
-    compiler or its headers are not in it."""
+    """The CANN toolkit that ASCEND_HOME_PATH (or ASCEND_TOOLKIT_HOME) names; None where it names none, or the
+    device compiler or its headers are not in it."""
     for variable in _HOMES:
         if not environ.get(variable):
             continue
@@ -45,6 +59,16 @@ def device_command(compiler: str, framework: str, helpers: str, symbol: str, key
     framework: the toolkit's tikcfw folder; helpers: the folder that holds autofuse/*.h.
     """
     includes = tuple("-I" + framework + sub for sub in ("", "/interface", "/impl")) + ("-I" + helpers, "-I.")
-    return ((compiler, "-x", "cce") + DEVICE_FLAGS + includes
-            + ("-DTILING_KEY_VAR=%d" % key, "-D%s=%s_%d" % (symbol, symbol, key), "-c", "kernel.cpp",
-               "-o", "%s_%d.o" % (symbol, key)))
+    return (
+        (compiler, "-x", "cce")
+        + DEVICE_FLAGS
+        + includes
+        + (
+            "-DTILING_KEY_VAR=%d" % key,
+            "-D%s=%s_%d" % (symbol, symbol, key),
+            "-c",
+            "kernel.cpp",
+            "-o",
+            "%s_%d.o" % (symbol, key),
+        )
+    )

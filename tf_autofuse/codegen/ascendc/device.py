@@ -1,8 +1,9 @@
 """The device source: everything in kernel.cpp, from the variants' ImplGraphs.
 
-One function per tiling key (a TPipe lives in it, so that its buffers are that variant's alone), and the entry that
-chooses among them. This module decides what stands where; templates/kernel.cpp.j2 how it looks.
+One function per tiling key (a TPipe lives in it, so that its buffers are that variant's alone), and the entry
+that chooses among them. This module decides what stands where; templates/kernel.cpp.j2 how it looks.
 """
+
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, KernelBody, Local, comment
@@ -59,7 +60,9 @@ class Variant(NamedTuple):
 
 def gm_names(fused: FusedGraph) -> Tuple[str, ...]:
     """The entry's parameters for inputs, then outputs."""
-    return tuple("in%d" % i for i in range(len(fused.inputs))) + tuple("out%d" % i for i in range(len(fused.outputs)))
+    return tuple("in%d" % i for i in range(len(fused.inputs))) + tuple(
+        "out%d" % i for i in range(len(fused.outputs))
+    )
 
 
 def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, Any]:
@@ -71,9 +74,12 @@ def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, An
     if any(v.body.constants for v in variants):
         functions.append(FROM_BITS.rstrip("\n"))
     return {
-        "variants": variants, "functions": functions,
+        "variants": variants,
+        "functions": functions,
         "headers": sorted({h for v in variants for h in v.body.headers}),
-        "parameters": ", ".join("GM_ADDR " + n for n in names), "arguments": ", ".join(names)}
+        "parameters": ", ".join("GM_ADDR " + n for n in names),
+        "arguments": ", ".join(names),
+    }
 
 
 def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
@@ -82,17 +88,32 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
     body = BodyWriter(impl, x).write()
     decode = _decode(impl, x)
     total = bare(" * ".join(x.factor(impl.graph.axis(a).size) for a in impl.outer_axes))
-    queues = tuple(Queue(c.name, c.position.value, c.buf_num, "t." + c.field) for c in impl.containers
-                   if c.position is not Position.VECCALC)
+    queues = tuple(
+        Queue(c.name, c.position.value, c.buf_num, "t." + c.field)
+        for c in impl.containers
+        if c.position is not Position.VECCALC
+    )
     buffers = tuple(Buffer(c.name, "t." + c.field) for c in impl.containers if c.position is Position.VECCALC)
     local_tensors = body.locals
     if impl.tmp_bytes:
         buffers += (Buffer(TMP + "_buffer", "t.tmp_bytes"),)
         local_tensors += (Local(TMP, "uint8_t", TMP + "_buffer"),)
     known = sorted(x.used - indices - {impl.tile_actual})
-    return Variant(impl.tiling_key, tuple(comment(line) for line in impl.describe().splitlines()), queues, buffers, gm,
-                   local_tensors, tuple(Variable(s, "t." + s) for s in known), tuple(x.before), body, total,
-                   "t." + impl.block_symbol, decode, tuple(x.inside))
+    return Variant(
+        impl.tiling_key,
+        tuple(comment(line) for line in impl.describe().splitlines()),
+        queues,
+        buffers,
+        gm,
+        local_tensors,
+        tuple(Variable(s, "t." + s) for s in known),
+        tuple(x.before),
+        body,
+        total,
+        "t." + impl.block_symbol,
+        decode,
+        tuple(x.inside),
+    )
 
 
 def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:

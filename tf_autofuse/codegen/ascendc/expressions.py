@@ -1,15 +1,20 @@
 """Sizes as device expressions, and the names of the local variables that hold them.
 
-A kernel computes with int64_t. A count that several statements use becomes a variable of its own, defined at the
-outermost level where its symbols are known: before the tile loop, or inside of it.
+A kernel computes with int64_t. A count that several statements use becomes a variable of its own, defined at
+the outermost level where its symbols are known: before the tile loop, or inside of it.
 """
+
 from typing import Dict, List, NamedTuple, Set, Tuple
 
 from tf_autofuse.symbolic.size import Size, is_static, symbols_of, to_cpp
 
 #: Functions that `to_cpp` calls, as the device source defines them.
 _DEVICE_FUNCTIONS = (
-    ("FloorDiv", "(int64_t a, int64_t b) {\n  return b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);\n}"),
+    (
+        "FloorDiv",
+        "(int64_t a, int64_t b) {\n"
+        "  return b == 0 ? 0 : a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);\n}",
+    ),
     ("BroadcastSize", "(int64_t a, int64_t b) { return a == 1 ? b : a; }"),
     ("StrideOrZero", "(int64_t dim, int64_t stride) { return dim == 1 ? 0 : stride; }"),
     ("Max", "(int64_t a, int64_t b) { return a > b ? a : b; }"),
@@ -21,7 +26,10 @@ def device_functions(code: str) -> Tuple[str, ...]:
     """Definitions of those size functions that the text calls."""
     called = []
     for name, body in _DEVICE_FUNCTIONS:
-        if any(code[i - 1:i] not in (":", "_") and not code[i - 1:i].isalnum() for i in _positions(code, name + "(")):
+        if any(
+            code[i - 1 : i] not in (":", "_") and not code[i - 1 : i].isalnum()
+            for i in _positions(code, name + "(")
+        ):
             called.append("__aicore__ inline int64_t %s%s" % (name, body))
     return tuple(called)
 

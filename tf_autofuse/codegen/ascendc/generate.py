@@ -1,9 +1,10 @@
 """From a fused graph and its kernel variants to the text of one kernel: the codegen stage as one call.
 
-The same input gives the same bytes. On exit the device source compiles with CANN's compiler and, byte for byte the
-same, with g++ against the host twin; the host source computes shapes and tilings at run time for every shape that
-the graph's symbols stand for.
+The same input gives the same bytes. On exit the device source compiles with CANN's compiler and, byte for
+byte the same, with g++ against the host twin; the host source computes shapes and tilings at run time for
+every shape that the graph's symbols stand for.
 """
+
 import re
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Sequence
@@ -18,7 +19,14 @@ from tf_autofuse.codegen.ascendc.lines import wrapped
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.ascendc.shape import shape_function
 from tf_autofuse.codegen.ascendc.stages import stage_files
-from tf_autofuse.codegen.sources import (CMAKE, DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER, TWIN_SOURCE, KernelSources)
+from tf_autofuse.codegen.sources import (
+    CMAKE,
+    DEVICE_SOURCE,
+    HOST_SOURCE,
+    TILING_HEADER,
+    TWIN_SOURCE,
+    KernelSources,
+)
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
@@ -27,9 +35,14 @@ from tf_autofuse.tiling.cpp import tiling_functions, tiling_header
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
-_templates = jinja2.Environment(loader=jinja2.FileSystemLoader(str(Path(__file__).parent / "templates")),
-                                trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-                                undefined=jinja2.StrictUndefined, autoescape=False)
+_templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(str(Path(__file__).parent / "templates")),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    undefined=jinja2.StrictUndefined,
+    autoescape=False,
+)
 _templates.filters["wrapped"] = lambda line, indent: ("\n" + " " * indent).join(wrapped(line, indent))
 
 
@@ -43,16 +56,39 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
     if [impl.tiling_key for impl in impls] != list(range(len(impls))) or not impls:
         raise CodegenRefusal("the variants' tiling keys are not 0, 1, ...")
     tensors = fused.inputs + fused.outputs
-    base = {"name": comment(fused.name)[3:], "symbol": entry_symbol(fused.name), "kind": fused.kind, "soc": machine.soc,
-            "io": [comment("%s: %s" % (n, _io_text(t))) for n, t in zip(gm_names(fused), tensors)]}
+    base = {
+        "name": comment(fused.name)[3:],
+        "symbol": entry_symbol(fused.name),
+        "kind": fused.kind,
+        "soc": machine.soc,
+        "io": [comment("%s: %s" % (n, _io_text(t))) for n, t in zip(gm_names(fused), tensors)],
+    }
     files = (
         (DEVICE_SOURCE, _render("kernel.cpp.j2", base, **device_values(fused, impls))),
         (TILING_HEADER, tiling_header(fused, impls)),
-        (HOST_SOURCE, _render("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused))),
-        (TWIN_SOURCE, _render("twin_launch.cpp.j2", base, input_count=len(fused.inputs), tensor_count=len(tensors),
-                              quoted_name=_quoted(fused.name))),
-        (CMAKE, _render("CMakeLists.txt.j2", base, device_flags=cann.DEVICE_FLAGS,
-                        keys=[str(impl.tiling_key) for impl in impls])),
+        (
+            HOST_SOURCE,
+            _render("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused)),
+        ),
+        (
+            TWIN_SOURCE,
+            _render(
+                "twin_launch.cpp.j2",
+                base,
+                input_count=len(fused.inputs),
+                tensor_count=len(tensors),
+                quoted_name=_quoted(fused.name),
+            ),
+        ),
+        (
+            CMAKE,
+            _render(
+                "CMakeLists.txt.j2",
+                base,
+                device_flags=cann.DEVICE_FLAGS,
+                keys=[str(impl.tiling_key) for impl in impls],
+            ),
+        ),
     )
     stages = stage_files(fused, impls) if config is not None and config.codegen_compile_debug else ()
     return KernelSources(fused.name, base["symbol"], files, fused.origin, stages)
@@ -74,8 +110,8 @@ def _quoted(text: str) -> str:
 
 
 class _CheckText(NamedTuple):
-    """A check as host.cpp.j2 prints it. comment: its text and why; quoted: its text as a string's inside, without why,
-    so that equal code has equal text."""
+    """A check as host.cpp.j2 prints it. comment: its text and why; quoted: its text as a string's inside,
+    without why, so that equal code has equal text."""
 
     condition: str
     number: int
@@ -86,11 +122,21 @@ class _CheckText(NamedTuple):
 def shape_values(fused: FusedGraph) -> Dict[str, Any]:
     """The values of host.cpp.j2 for everything but the tiling."""
     shape = shape_function(fused)
-    checks = [_CheckText(c.condition, c.number, comment(c.text + (" (%s)" % c.why if c.why else "")), _quoted(c.text))
-              for c in shape.checks]
+    checks = [
+        _CheckText(
+            c.condition, c.number, comment(c.text + (" (%s)" % c.why if c.why else "")), _quoted(c.text)
+        )
+        for c in shape.checks
+    ]
     conditions = "\n".join(c.condition for c in shape.checks)
     return {
-        "definitions": [d._replace(comment=comment(d.comment)) for d in shape.definitions], "checks": checks,
-        "out_dims": shape.out_dims, "sizes": shape.sizes, "uses_broadcasts": "Broadcasts(" in conditions,
-        "uses_elements": "ElementsTimes(" in conditions, "abi_version": ABI_VERSION,
-        "machine_struct": MACHINE_STRUCT, "prelude": CPP_PRELUDE}
+        "definitions": [d._replace(comment=comment(d.comment)) for d in shape.definitions],
+        "checks": checks,
+        "out_dims": shape.out_dims,
+        "sizes": shape.sizes,
+        "uses_broadcasts": "Broadcasts(" in conditions,
+        "uses_elements": "ElementsTimes(" in conditions,
+        "abi_version": ABI_VERSION,
+        "machine_struct": MACHINE_STRUCT,
+        "prelude": CPP_PRELUDE,
+    }

@@ -1,4 +1,6 @@
-"""Long statements over several lines: broken behind commas, the outermost ones first, never inside of a comment."""
+"""Long statements over several lines: broken behind commas, the outermost ones first, never inside of a
+comment."""
+
 from typing import List, Tuple
 
 WIDTH = 110
@@ -9,7 +11,8 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 
 def wrapped(line: str, indent: int) -> Tuple[str, ...]:
-    """The statement as lines of at most WIDTH - indent columns, as far as commas allow; the first is not indented."""
+    """The statement as lines of at most WIDTH - indent columns, as far as commas allow; the first is not
+    indented."""
     room = WIDTH - indent
     if len(line) <= room or line.lstrip().startswith("//"):
         return (line,)
@@ -46,7 +49,7 @@ def _pieces(line: str) -> List[str]:
     pieces, depth, start = [], 0, 0
     for i, c in enumerate(line):
         depth += (c in _OPEN) - (c in _CLOSE)
-        if c == "," and depth == 1 and line[i + 1:i + 2] == " ":
-            pieces.append(line[start:i + 1])
+        if c == "," and depth == 1 and line[i + 1 : i + 2] == " ":
+            pieces.append(line[start : i + 1])
             start = i + 2
     return pieces + [line[start:]]

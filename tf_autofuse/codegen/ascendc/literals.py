@@ -1,8 +1,10 @@
 """Constants as C++ literals that mean exactly the same value, on every compiler.
 
-Infinities and NaNs have no literal: they are made from their bits by `FromBits`, which the device source defines where
-`needs_from_bits` says so. Finite floats are written with the fewest digits that read back to the same value.
+Infinities and NaNs have no literal: they are made from their bits by `FromBits`, which the device source
+defines where `needs_from_bits` says so. Finite floats are written with the fewest digits that read back to
+the same value.
 """
+
 import math
 import struct
 
@@ -74,7 +76,7 @@ def _check_16_bit(value, dtype: DType) -> None:
 def _integer(value, dtype: DType) -> str:
     number = int(value)
     bits = 8 * dtype.bytes
-    low, high = (0, 2 ** bits - 1) if dtype.kind == "u" else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
+    low, high = (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if number != value or not low <= number <= high:
         raise ValueError("%r is no %s value" % (value, dtype.name))
     suffix = {"i": "", "u": "u"}[dtype.kind] + ("ll" if dtype.bytes == 8 else "")

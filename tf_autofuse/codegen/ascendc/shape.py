@@ -1,9 +1,11 @@
 """The shape function of a kernel: from the inputs' run-time dims to symbols and output dims, or a refusal.
 
-What it checks is everything that the kernel takes for granted about its inputs: static dims, dims that share a symbol,
-dims that are expressions, broadcasts, the region's guards, and that no output has more elements than 2^62. A
-shape that passes is computed right by every kernel variant whose conditions hold; one that fails goes to the fallback.
+What it checks is everything that the kernel takes for granted about its inputs: static dims, dims that share
+a symbol, dims that are expressions, broadcasts, the region's guards, and that no output has more elements
+than 2^62. A shape that passes is computed right by every kernel variant whose conditions hold; one that fails
+goes to the fallback.
 """
+
 import itertools
 from typing import List, NamedTuple, Tuple
 
@@ -21,8 +23,8 @@ class Definition(NamedTuple):
 
 
 class Check(NamedTuple):
-    """number: what autofuse_shape returns where `condition` is false. text: the condition for people. why: what
-    needs it, or ''."""
+    """number: what autofuse_shape returns where `condition` is false. text: the condition for people. why:
+    what needs it, or ''."""
 
     number: int
     condition: str
@@ -43,8 +45,13 @@ def shape_function(fused: FusedGraph) -> ShapeFunction:
     for v in fused.sizes:
         if isinstance(v.source, InputDim):
             defining.add((v.source, v.name))
-            definitions.append(Definition(v.name, "in_dims[%d]" % (starts[v.source.input] + v.source.dim),
-                                          "dim %d of input %d" % (v.source.dim, v.source.input)))
+            definitions.append(
+                Definition(
+                    v.name,
+                    "in_dims[%d]" % (starts[v.source.input] + v.source.dim),
+                    "dim %d of input %d" % (v.source.dim, v.source.input),
+                )
+            )
         else:
             definitions.append(Definition(v.name, to_cpp(v.source), to_text(v.source)))
 
@@ -57,8 +64,10 @@ def shape_function(fused: FusedGraph) -> ShapeFunction:
     for i, tensor in enumerate(fused.inputs):
         for d, size in enumerate(tensor.dims):
             if (InputDim(i, d), to_text(size)) not in defining:
-                check("in_dims[%d] == %s" % (starts[i] + d, to_cpp(size)),
-                      "dim %d of input %d is %s" % (d, i, to_text(size)))
+                check(
+                    "in_dims[%d] == %s" % (starts[i] + d, to_cpp(size)),
+                    "dim %d of input %d is %s" % (d, i, to_text(size)),
+                )
     for guard in implied_broadcasts(fused) + fused.guards:
         if guard.decided() is not True:
             check(guard_condition(guard), repr(guard), guard.why)
@@ -74,7 +83,9 @@ def shape_function(fused: FusedGraph) -> ShapeFunction:
             for text in dims:
                 count = "ElementsTimes(%s, %s)" % (count, text)
             check("%s <= kMostElements" % count, "output %d has at most 2^62 elements" % o)
-    return ShapeFunction(tuple(definitions), tuple(checks), tuple(out_dims), tuple(v.name for v in fused.sizes))
+    return ShapeFunction(
+        tuple(definitions), tuple(checks), tuple(out_dims), tuple(v.name for v in fused.sizes)
+    )
 
 
 def input_starts(fused: FusedGraph) -> Tuple[int, ...]:

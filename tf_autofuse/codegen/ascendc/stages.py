@@ -1,4 +1,6 @@
-"""The stages before codegen as files of a debug folder: what flowed at each arrow, as text that a person can read."""
+"""The stages before codegen as files of a debug folder: what flowed at each arrow, as text that a person can
+read."""
+
 from typing import List, Sequence, Tuple
 
 from tf_autofuse.ir import proto, text
@@ -15,10 +17,17 @@ FUSED = "fused.pb"
 
 def stage_files(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, bytes], ...]:
     """(file name, contents): hint.txt, fused.pb, impl_<key>.txt for each variant, tiling.txt."""
-    files: List[Tuple[str, bytes]] = [("hint.txt", text.dump(fused).encode("utf-8")), (FUSED, proto.to_bytes(fused))]
+    files: List[Tuple[str, bytes]] = [
+        ("hint.txt", text.dump(fused).encode("utf-8")),
+        (FUSED, proto.to_bytes(fused)),
+    ]
     for impl in impls:
-        files.append(("impl_%d.txt" % impl.tiling_key,
-                      ("%s\n\n%s" % (impl.describe(), text.dump(impl.graph))).encode("utf-8")))
+        files.append(
+            (
+                "impl_%d.txt" % impl.tiling_key,
+                ("%s\n\n%s" % (impl.describe(), text.dump(impl.graph))).encode("utf-8"),
+            )
+        )
     lines = ["tiling data: " + ", ".join("%s %s" % (f.type, f.name) for f in tiling_fields(fused, impls))]
     for impl in impls:
         lines += [""] + _tiling_lines(build_model(impl))
@@ -26,10 +35,12 @@ def stage_files(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[st
 
 
 def _tiling_lines(model: TilingModel) -> List[str]:
-    lines = ["key %d: %s" % (model.key, model.template),
-             "  variables: %s of %s (a multiple of %d, of %d where it is larger), %s" % (
-                 model.tile_symbol, to_text(model.cut), model.align, model.line, model.block_symbol),
-             "  outer %s, inner %s" % (to_text(model.outer), to_text(model.inner))]
+    lines = [
+        "key %d: %s" % (model.key, model.template),
+        "  variables: %s of %s (a multiple of %d, of %d where it is larger), %s"
+        % (model.tile_symbol, to_text(model.cut), model.align, model.line, model.block_symbol),
+        "  outer %s, inner %s" % (to_text(model.outer), to_text(model.inner)),
+    ]
     if model.conditions:
         lines.append("  applies where " + " and ".join(map(repr, model.conditions)))
     for c in model.containers:
@@ -38,5 +49,7 @@ def _tiling_lines(model: TilingModel) -> List[str]:
         lines.append("  UB  %s  scratch" % " | ".join(map(to_text, model.tmp_bytes)))
     if model.reserved:
         lines.append("  UB  %d  reserved by the instructions" % model.reserved)
-    lines += ["  limit  %s <= %d  %s" % (to_text(limit.value), limit.bound, limit.why) for limit in model.limits]
+    lines += [
+        "  limit  %s <= %d  %s" % (to_text(limit.value), limit.bound, limit.why) for limit in model.limits
+    ]
     return lines + ["  cost  " + formula.text(model.cost)]

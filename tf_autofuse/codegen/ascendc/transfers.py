@@ -3,6 +3,7 @@
 Each function returns the lines of one node and the helper headers that they need. One- and two-dim copies are
 DataCopyPad itself; everything else is a helper that splits by the DMA's limits.
 """
+
 from typing import List, NamedTuple, Tuple
 
 from tf_autofuse.codegen.ascendc.expressions import Expressions
@@ -28,13 +29,27 @@ def load(dst: str, gm: str, dtype: DType, plan: TransferPlan, x: Expressions) ->
     """The copy of one tile from GM into `dst`."""
     source = _at(gm, plan.gm_offset, x)
     if plan.kind == "dense":
-        return Call(("AscendC::DataCopyPad(%s, %s, %s, %s);" % (
-            dst, source, _blocks(1, plan.dims[0].size, 0, 0, dtype, x), _padding(dtype)),))
+        return Call(
+            (
+                "AscendC::DataCopyPad(%s, %s, %s, %s);"
+                % (dst, source, _blocks(1, plan.dims[0].size, 0, 0, dtype, x), _padding(dtype)),
+            )
+        )
     if plan.kind == "rows":
         rows, row = plan.dims
-        return Call(("AscendC::DataCopyPad(%s, %s, %s, %s);" % (
-            dst, source, _blocks(rows.size, row.size, _gm_gap(rows, row, dtype), _ub_gap(rows, row, dtype), dtype, x),
-            _padding(dtype)),))
+        return Call(
+            (
+                "AscendC::DataCopyPad(%s, %s, %s, %s);"
+                % (
+                    dst,
+                    source,
+                    _blocks(
+                        rows.size, row.size, _gm_gap(rows, row, dtype), _ub_gap(rows, row, dtype), dtype, x
+                    ),
+                    _padding(dtype),
+                ),
+            )
+        )
     return _tile("LoadTile", dst, source, plan, x)
 
 
@@ -42,13 +57,26 @@ def store(gm: str, src: str, dtype: DType, plan: TransferPlan, x: Expressions) -
     """The copy of one tile from `src` to GM."""
     target = _at(gm, plan.gm_offset, x)
     if plan.kind == "dense":
-        return Call(("AscendC::DataCopyPad(%s, %s, %s);" % (
-            target, src, _blocks(1, plan.dims[0].size, 0, 0, dtype, x)),))
+        return Call(
+            (
+                "AscendC::DataCopyPad(%s, %s, %s);"
+                % (target, src, _blocks(1, plan.dims[0].size, 0, 0, dtype, x)),
+            )
+        )
     if plan.kind == "rows":
         rows, row = plan.dims
-        return Call(("AscendC::DataCopyPad(%s, %s, %s);" % (
-            target, src,
-            _blocks(rows.size, row.size, _ub_gap(rows, row, dtype), _gm_gap(rows, row, dtype), dtype, x)),))
+        return Call(
+            (
+                "AscendC::DataCopyPad(%s, %s, %s);"
+                % (
+                    target,
+                    src,
+                    _blocks(
+                        rows.size, row.size, _ub_gap(rows, row, dtype), _gm_gap(rows, row, dtype), dtype, x
+                    ),
+                ),
+            )
+        )
     return _tile("StoreTile", target, src, plan, x)
 
 
@@ -59,7 +87,11 @@ def _at(gm: str, offset: Size, x: Expressions) -> str:
 def _blocks(count: Size, length: Size, src_gap: Size, dst_gap: Size, dtype: DType, x: Expressions) -> str:
     count_text = str(count) if isinstance(count, int) else "static_cast<uint16_t>(%s)" % x.text(count)
     return "AscendC::DataCopyExtParams{%s, %s, %s, %s, 0}" % (
-        count_text, x.u32(length * dtype.bytes), x.u32(src_gap), x.u32(dst_gap))
+        count_text,
+        x.u32(length * dtype.bytes),
+        x.u32(src_gap),
+        x.u32(dst_gap),
+    )
 
 
 def _gm_gap(rows, row, dtype: DType) -> Size:
@@ -71,7 +103,8 @@ def _ub_gap(rows, row, dtype: DType) -> Size:
 
 
 def _padding(dtype: DType) -> str:
-    # No explicit padding: the rest of a row's last block repeats the row's first element, so it is never undefined.
+    # No explicit padding: the rest of a row's last block repeats the row's first element, so it is never
+    # undefined.
     zero = "0" if dtype.bytes != 2 or dtype.is_integer else "static_cast<%s>(0.0f)" % dtype.device
     return "AscendC::DataCopyPadExtParams<%s>{false, 0, 0, %s}" % (dtype.device, zero)
 
@@ -82,8 +115,10 @@ def _tile(helper: str, first: str, second: str, plan: TransferPlan, x: Expressio
     sizes = ", ".join(x.u32(d.size) for d in dims)
     gm = ", ".join(x.text(d.gm_stride) for d in dims)
     ub = ", ".join(x.u32(d.ub_stride) for d in dims)
-    return Call(("autofuse::%s(%s, %s, autofuse::Tile{{%s}, {%s}, {%s}});" % (helper, first, second, sizes, gm, ub),),
-                ("tile.h",))
+    return Call(
+        ("autofuse::%s(%s, %s, autofuse::Tile{{%s}, {%s}, {%s}});" % (helper, first, second, sizes, gm, ub),),
+        ("tile.h",),
+    )
 
 
 def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x: Expressions) -> Call:
@@ -92,10 +127,19 @@ def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x:
         whole = align_up(plan.count * dtype.bytes, BLOCK)
         return Call(("AscendC::DataCopy(%s, %s, %s);" % (dst, src, x.count(floor_div(whole, dtype.bytes))),))
     if node.type == "RemovePad":
-        return Call(("autofuse::RemovePad(%s, %s, tmp, %s, %s);" % (dst, src, x.count(plan.rows), x.count(plan.row)),),
-                    ("broadcast.h",))
+        return Call(
+            (
+                "autofuse::RemovePad(%s, %s, tmp, %s, %s);"
+                % (dst, src, x.count(plan.rows), x.count(plan.row)),
+            ),
+            ("broadcast.h",),
+        )
     if plan.kind == "fill":
-        return _fill_from_literal(dtype, dst, src, plan, x) if scalar else _fill_from_tensor(dtype, dst, src, plan, x)
+        return (
+            _fill_from_literal(dtype, dst, src, plan, x)
+            if scalar
+            else _fill_from_tensor(dtype, dst, src, plan, x)
+        )
     return _looped(plan, dst, src, x)
 
 
@@ -107,24 +151,34 @@ def _fill_from_literal(dtype: DType, dst: str, value: str, plan: BroadcastPlan, 
 
 
 def _fill_from_tensor(dtype: DType, dst: str, src: str, plan: BroadcastPlan, x: Expressions) -> Call:
-    # One block of the element first, at the end of the scratch; whole blocks are then copied, whatever the width.
+    # One block of the element first, at the end of the scratch; whole blocks are then copied, whatever the
+    # width.
     items = BLOCK // dtype.bytes
     blocks = x.count(floor_div(plan.extent * dtype.bytes + BLOCK - 1, BLOCK))
     piece = "%s[%d].ReinterpretCast<%s>()" % (TMP, FILL_TMP_BYTES - BLOCK, dtype.device)
-    return Call(("autofuse::BroadcastCols(%s, %s, %s, 1, %d);" % (piece, src, TMP, items), BARRIER,
-                 "autofuse::BroadcastRows(%s, %s, %s, %d);" % (dst, piece, blocks, items)), ("broadcast.h",))
+    return Call(
+        (
+            "autofuse::BroadcastCols(%s, %s, %s, 1, %d);" % (piece, src, TMP, items),
+            BARRIER,
+            "autofuse::BroadcastRows(%s, %s, %s, %d);" % (dst, piece, blocks, items),
+        ),
+        ("broadcast.h",),
+    )
 
 
 def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
-    """The helper's call with the plan's outer loops around it; blocks of different indices are independent."""
+    """The helper's call with the plan's outer loops around it; blocks of different indices are
+    independent."""
     lines: List[str] = []
     dst_at: List[str] = []
     src_at: List[str] = []
 
     def loop(size: Size, dst_stride: Size, src_stride: Size) -> None:
         index = "b%d" % len(dst_at)
-        lines.append("%sfor (uint32_t %s = 0; %s < %s; ++%s) {" % (
-            "  " * len(lines), index, index, x.count(size), index))
+        lines.append(
+            "%sfor (uint32_t %s = 0; %s < %s; ++%s) {"
+            % ("  " * len(lines), index, index, x.count(size), index)
+        )
         dst_at.append("%s * %s" % (index, x.factor(dst_stride)))
         src_at.append("%s * %s" % (index, x.factor(src_stride)))
 
@@ -137,11 +191,21 @@ def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
     at_src = "%s[%s]" % (src, " + ".join(src_at)) if depth else src
     if plan.kind == "columns":
         call = "autofuse::BroadcastCols(%s, %s, %s, %s, %s);" % (
-            at_dst, at_src, TMP, x.count(plan.rows), x.count(plan.extent))
+            at_dst,
+            at_src,
+            TMP,
+            x.count(plan.rows),
+            x.count(plan.extent),
+        )
         # The scratch is used again by the next round.
         before = [BARRIER] if depth else []
     else:
-        call = "autofuse::BroadcastRows(%s, %s, %s, %s);" % (at_dst, at_src, x.count(plan.extent), x.count(plan.inner))
+        call = "autofuse::BroadcastRows(%s, %s, %s, %s);" % (
+            at_dst,
+            at_src,
+            x.count(plan.extent),
+            x.count(plan.inner),
+        )
         before = []
     lines += ["  " * depth + line for line in before + [call]]
     lines += ["  " * d + "}" for d in reversed(range(depth))]
