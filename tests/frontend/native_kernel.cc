@@ -1,4 +1,5 @@
-// A hand-made kernel library for the tests of the AscBackend op. KIND picks what it computes and how it misbehaves.
+// A hand-made kernel library for the tests of the AscBackend op. KIND picks what it computes and how it
+// misbehaves.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -21,8 +22,15 @@
 #define ABI 1
 #endif
 
-struct AutofuseMachine { uint32_t core_num; uint32_t reserved; uint64_t ub_size; };
-struct Tiling { int64_t count; int64_t per_block; };
+struct AutofuseMachine {
+  uint32_t core_num;
+  uint32_t reserved;
+  uint64_t ub_size;
+};
+struct Tiling {
+  int64_t count;
+  int64_t per_block;
+};
 
 static const int kRank = KIND == SUM ? 2 : 1;
 
@@ -41,13 +49,15 @@ int32_t autofuse_shape(const int64_t* in, int64_t* out, int64_t* sizes) {
 }
 
 #if KIND == SUM
-const char* autofuse_check_text(int32_t number) { return number == 1 ? "the first dims agree" : "the last dims agree"; }
+const char* autofuse_check_text(int32_t number) {
+  return number == 1 ? "the first dims agree" : "the last dims agree";
+}
 #endif
 
 int64_t autofuse_tiling_size(void) { return sizeof(Tiling); }
 
-int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,
-                        uint64_t* workspace) {
+int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,
+                        uint32_t* block_dim, uint64_t* workspace) {
   if (KIND == NO_TILING) return 1;
   Tiling* t = static_cast<Tiling*>(tiling);
   t->count = 1;
@@ -64,7 +74,8 @@ int32_t autofuse_needs_all_blocks(void) { return 1; }
 #endif
 
 int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* workspace, const void* tiling,
-                            uint32_t block_dim, uint32_t first, uint32_t last, char* error, uint64_t capacity) {
+                            uint32_t block_dim, uint32_t first, uint32_t last, char* error,
+                            uint64_t capacity) {
   const Tiling* t = static_cast<const Tiling*>(tiling);
   static std::atomic<int> calls{0};
   const bool fails = KIND == CLOBBER && calls++ >= FAIL_FROM;
@@ -75,7 +86,8 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
     std::snprintf(error, capacity, "gm_bytes is %llu", static_cast<unsigned long long>(bytes[0]));
     return 2;
   }
-  if ((out == nullptr && t->count > 0) || reinterpret_cast<uintptr_t>(out) % 64 != 0 || (KIND == WORKSPACE && reinterpret_cast<uintptr_t>(workspace) % 64)) {
+  if ((out == nullptr && t->count > 0) || reinterpret_cast<uintptr_t>(out) % 64 != 0 ||
+      (KIND == WORKSPACE && reinterpret_cast<uintptr_t>(workspace) % 64)) {
     std::snprintf(error, capacity, "an output is not aligned");
     return 3;
   }

@@ -105,9 +105,9 @@ class Probes:
         self.lib.probe_run.restype = ctypes.c_int32
 
     def launch(self, name, buffers, writable, count, numbers=(), values=(), blocks=1, first=0, last=None,
-               needs_all=False, workspace=None, tile=TILE):
+               needs_all=False, workspace=None, tile=TILE, tiling=None):
         """Runs a probe; buffers are numpy arrays, changed in place where writable. Raises Violation with the text."""
-        tiling = ProbeTiling(count, tile)
+        tiling = tiling or ProbeTiling(count, tile)
         for i, v in enumerate(numbers):
             tiling.number[i] = int(v)
         for i, v in enumerate(values):
