@@ -5,7 +5,7 @@
 //   CastTo<D, S>(dst, src, tmp, count)       every pair of the list above with D != S but bool as D; bool as S = uint8
 //   CastToBool<S>(dst u8, src, tmp, count)   the same S
 // Exact (bit for bit TensorFlow's) for all pairs. Scratch: min(round_up(count,256), chunk) * e/8 bytes with
-// e = CastEighths<D, S>() <= 210: CastTmpBytes<D, S>(count); 0 where the unit has the cast itself.
+// e = CastEighths<D, S>() <= 163: CastTmpBytes<D, S>(count); 0 where the unit has the cast itself.
 // float or 16-bit float to int32/int64 and narrower, and CastToBool, use Select's reserved 8 KiB. Not in place.
 #pragma once
 #include "common.h"
@@ -33,7 +33,7 @@ constexpr bool kNativeCast =
 // The float (or half) stage that a pair passes through, and the scratch it takes, in 1/8 bytes an element.
 template <typename D, typename S>
 __aicore__ constexpr inline uint32_t Eighths() {
-  if (kSame<D, S> || kNativeCast<D, S>) return kNativeCast<D, S> || kSame<D, S> ? 0 : 0;
+  if (kSame<D, S> || kNativeCast<D, S>) return 0;
   uint32_t e = 0;
   if (kFloating<S>) {
     if (!kSame<S, float>) e += 32;                                            // to float first
@@ -44,7 +44,7 @@ __aicore__ constexpr inline uint32_t Eighths() {
     if (kByte<D>) e += 16 + 16;
     return e;
   }
-  if (kSame<S, int64_t>) e += 32;
+  if (kSame<S, int64_t> && !kFloating<D>) e += 32;
   if (kByte<S>) {
     if (kSame<D, int16_t> || kSame<D, float> || kSame<D, int32_t>) return 16;
     return kSame<D, int64_t> || kSame<D, bfloat16_t> ? 16 + 32 : 16;

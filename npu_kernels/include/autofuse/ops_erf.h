@@ -33,13 +33,13 @@ __aicore__ inline void ErfcQuotient(const Lanes& v, const Floats& rest, const Fl
 
 // a = |x| < 1: a + a p(a^2); elsewhere 1 - erfc(a), which need not be accurate relative to itself.
 struct ErfBody {
-  static constexpr uint32_t kTensors = 4;
+  static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), near = s.Take<float>(chunk), far = s.Take<float>(chunk),
                  t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     v.Abs(a, x);
     v.Mul(t, a, a);
     ErfNearZero(v, near, t);
@@ -62,14 +62,14 @@ struct ErfBody {
 
 // |x| < 0.7: (1 - x) - x p(x^2); elsewhere erfc(|x|) as above, and 2 minus that for negative x.
 struct ErfcBody {
-  static constexpr uint32_t kTensors = 8;
+  static constexpr uint32_t kTensors = 9;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), ah = s.Take<float>(chunk), al = s.Take<float>(chunk),
                  q = s.Take<float>(chunk), ql = s.Take<float>(chunk), e = s.Take<float>(chunk),
                  t = s.Take<float>(chunk), u = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words head = Block(s, kHead12);
+    const Words head = Pattern(v, s, chunk, kHead12);
     v.Abs(a, x);
     v.Mins(a, a, 11.0f);
     v.And(ah, a, head);

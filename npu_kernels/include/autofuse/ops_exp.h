@@ -80,13 +80,13 @@ struct SigmoidBody {
 
 // a = |x| < 0.625: a + a^3 p(a^2); elsewhere 1 - 2 / (exp(2 a) + 1).
 struct TanhBody {
-  static constexpr uint32_t kTensors = 4;
+  static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     // (tanh(sqrt z) / sqrt z - 1) / z on [0, 0.625^2]
     constexpr float p[] = {-0.333333313f, 0.133332059f,    -0.0539467633f,
                            0.0217007026f, -0.00817739777f, 0.0021429616f};
@@ -120,13 +120,13 @@ __aicore__ inline void HalfExp(const Lanes& v, const Floats& e, const Floats& a,
 
 // a = |x| < 1: a + a^3 p(a^2); elsewhere e - 1 / (4 e).
 struct SinhBody {
-  static constexpr uint32_t kTensors = 5;
+  static constexpr uint32_t kTensors = 6;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     // (sinh(sqrt z) / sqrt z - 1) / z on [0, 1]
     constexpr float p[] = {0.166666672f, 0.0083333496f, 0.000198361595f, 2.81695134e-06f};
     v.Abs(a, x);
@@ -169,13 +169,13 @@ __aicore__ inline void LogOfSum(const Lanes& v, const Floats& far, const Floats&
 
 // a = |x| < 1.25: a + a^3 p(a^2); elsewhere ln(a + sqrt(a^2 + 1)), from 2048 on ln a + ln 2.
 struct AsinhBody {
-  static constexpr uint32_t kTensors = 5;
+  static constexpr uint32_t kTensors = 6;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     // (asinh(sqrt z) / sqrt z - 1) / z on [0, 1.25^2]
     constexpr float p[] = {-0.166666612f,   0.0749977902f,   -0.0446118899f,  0.0301615708f,
                            -0.021436736f,   0.014750991f,    -0.00890074763f, 0.00424632803f,
@@ -228,13 +228,13 @@ struct AcoshBody {
 
 // a = |x| < 0.5: a + a^3 p(a^2); elsewhere ln((1 + a) / (1 - a)) / 2.
 struct AtanhBody {
-  static constexpr uint32_t kTensors = 4;
+  static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), z = s.Take<float>(chunk), near = s.Take<float>(chunk),
                  far = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     // (atanh(sqrt z) / sqrt z - 1) / z on [0, 0.25]
     constexpr float p[] = {0.333333373f, 0.199997276f,  0.142948523f, 0.109671816f,
                            0.102826893f, 0.0245219246f, 0.17594254f};

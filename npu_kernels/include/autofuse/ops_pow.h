@@ -82,14 +82,14 @@ __aicore__ inline void LogTwo(const Lanes& v, const Floats& head, const Floats& 
 }
 
 struct PowBody {
-  static constexpr uint32_t kTensors = 9;
+  static constexpr uint32_t kTensors = 10;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y,
                                     Scratch s, uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), head = s.Take<float>(chunk), tail = s.Take<float>(chunk),
                  t0 = s.Take<float>(chunk), t1 = s.Take<float>(chunk), t2 = s.Take<float>(chunk),
                  t3 = s.Take<float>(chunk), t4 = s.Take<float>(chunk), t5 = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8), other = s.Take<uint8_t>(chunk / 8);
-    const Words head12 = Block(s, kHead12);
+    const Words head12 = Pattern(v, s, chunk, kHead12);
     v.Abs(a, x);
     LogTwo(v, head, tail, a, head12, t0, t1, t2, t3, t4, t5);
 

@@ -57,13 +57,13 @@ __aicore__ inline void RemaindersOneByOne(const Floats& r, const Floats& x, cons
 
 template <bool kFloor>
 struct RemainderBody {
-  static constexpr uint32_t kTensors = 6;
+  static constexpr uint32_t kTensors = 8;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, const Floats& y,
                                     Scratch s, uint32_t chunk) {
     const Floats ax = s.Take<float>(chunk), ay = s.Take<float>(chunk), q = s.Take<float>(chunk),
                  r = s.Take<float>(chunk), t = s.Take<float>(chunk), u = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8), other = s.Take<uint8_t>(chunk / 8);
-    const Words head = Block(s, kHead12), sign = Block(s, kSign);
+    const Words head = Pattern(v, s, chunk, kHead12), sign = Pattern(v, s, chunk, kSign);
     v.Abs(ax, x);
     v.Abs(ay, y);
     v.DefineRest(q);

@@ -145,14 +145,14 @@ __aicore__ inline void OddQuarters(const Lanes& v, const Bits& bits, const Ints&
 // sin for kShift 0, cos for kShift 1 (a quarter further).
 template <int32_t kShift>
 struct SineBody {
-  static constexpr uint32_t kTensors = 7;
+  static constexpr uint32_t kTensors = 8;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Reduced r{s.Take<float>(chunk), s.Take<float>(chunk), s.Take<float>(chunk)};
     const Floats z = s.Take<float>(chunk), sine = s.Take<float>(chunk), cosine = s.Take<float>(chunk),
                  t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words one = Block(s, 1);
+    const Words one = Pattern(v, s, chunk, 1);
     Reduce(v, r, x, bits, sine, cosine);
     // sin r = r + ((r z p(z)) + tail), (sin(sqrt z) / sqrt z - 1) / z on [0, (pi/4)^2]
     constexpr float p[] = {-0.166666672f, 0.00833332911f, -0.000198392721f, 2.71774593e-06f};
@@ -206,13 +206,13 @@ using CosBody = SineBody<1>;
 
 // tan r = r + (r z p(z) + tail (1 + 1.5 z)); -1 / tan r in odd quarters.
 struct TanBody {
-  static constexpr uint32_t kTensors = 6;
+  static constexpr uint32_t kTensors = 7;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Reduced r{s.Take<float>(chunk), s.Take<float>(chunk), s.Take<float>(chunk)};
     const Floats z = s.Take<float>(chunk), tangent = s.Take<float>(chunk), t = s.Take<float>(chunk);
     const Bits bits = s.Take<uint8_t>(chunk / 8);
-    const Words one = Block(s, 1);
+    const Words one = Pattern(v, s, chunk, 1);
     Reduce(v, r, x, bits, tangent, t);
     // (tan(sqrt z) / sqrt z - 1) / z on [0, (pi/4)^2]
     constexpr float p[] = {0.333333313f,   0.13333413f,    0.053954158f,     0.0219880901f,
@@ -258,13 +258,13 @@ __aicore__ inline void ArcSineParts(const Lanes& v, const Floats& a, const Float
 
 // asin(a), or pi/2 - 2 asin(sqrt((1 - a) / 2)).
 struct AsinBody {
-  static constexpr uint32_t kTensors = 4;
+  static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), base = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk);
     const Bits small = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     v.Abs(a, x);
     ArcSineParts(v, a, base, rest, small, z);
     v.Add(a, base, rest);
@@ -280,13 +280,13 @@ struct AsinBody {
 
 // pi/2 - asin(x); 2 asin(sqrt((1 - a) / 2)) for x > 1/2 and pi minus that for x < -1/2.
 struct AcosBody {
-  static constexpr uint32_t kTensors = 6;
+  static constexpr uint32_t kTensors = 7;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats a = s.Take<float>(chunk), base = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk), near = s.Take<float>(chunk), far = s.Take<float>(chunk);
     const Bits small = s.Take<uint8_t>(chunk / 8), bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     v.Abs(a, x);
     ArcSineParts(v, a, base, rest, small, z);
     v.WithSign(near, rest, x, sign, z);
@@ -329,13 +329,13 @@ __aicore__ inline void HalfPiMinus(const Lanes& v, const Floats& d, const Floats
 
 // q = |x| or, beyond 1, 1 / |x|, which gives pi/2 - atan q.
 struct AtanBody {
-  static constexpr uint32_t kTensors = 4;
+  static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
                                     uint32_t chunk) {
     const Floats q = s.Take<float>(chunk), t = s.Take<float>(chunk), rest = s.Take<float>(chunk),
                  z = s.Take<float>(chunk);
     const Bits beyond = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     v.Abs(q, x);
     v.Compare(beyond, q, 1.0f, CMPMODE::GT);
     v.DivInto(t, 1.0f, q, z);
@@ -350,13 +350,13 @@ struct AtanBody {
 
 // With q = min / max of |y| and |x|: atan q, reflected at pi/4 where |y| > |x|, at pi/2 where x is negative.
 struct Atan2Body {
-  static constexpr uint32_t kTensors = 6;
+  static constexpr uint32_t kTensors = 7;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& y, const Floats& x,
                                     Scratch s, uint32_t chunk) {
     const Floats ax = s.Take<float>(chunk), ay = s.Take<float>(chunk), q = s.Take<float>(chunk),
                  t = s.Take<float>(chunk), rest = s.Take<float>(chunk), z = s.Take<float>(chunk);
     const Bits steep = s.Take<uint8_t>(chunk / 8), bits = s.Take<uint8_t>(chunk / 8);
-    const Words sign = Block(s, kSign);
+    const Words sign = Pattern(v, s, chunk, kSign);
     v.Abs(ax, x);
     v.Abs(ay, y);
     v.Compare(steep, ay, ax, CMPMODE::GT);

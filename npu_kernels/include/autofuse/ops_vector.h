@@ -1,7 +1,7 @@
 // Why: what the transcendental helpers (ops_*.h) share: float instructions on a chunk where each waits for
 // the one before, polynomials, selects, signs, and the split of a float into a 12-bit head and a tail.
 // Contract: that of common.h; dst of an ops_* helper may be its (first) source, because every chunk writes
-// dst last. Scratch of a helper with t float tensors: min(round_up(count, 256), chunk) * (32 t + 2) / 8 + 64
+// dst last. Scratch of a helper with t float tensors: min(round_up(count, 256), chunk) * (32 t + 2) / 8
 // bytes, where the chunk is what fits 32 KiB (OpsTmpBytes<t>): longer chunks than common.h's, because these
 // chains are long and every instruction costs about 20 cycles to start. All use Select's reserved 8 KiB.
 #pragma once
@@ -25,7 +25,7 @@ __aicore__ constexpr inline uint32_t OpsChunk() {
 }
 template <uint32_t kTensors>
 __aicore__ constexpr inline uint32_t OpsTmpBytes(uint32_t count) {
-  return ScratchBytes(count, 32 * kTensors + 2, kBudget) + 64;
+  return ScratchBytes(count, 32 * kTensors + 2, kBudget);
 }
 
 // Instructions on the first n elements; each is complete before the next begins.
@@ -151,12 +151,13 @@ struct Lanes {
     }
   }
 
-  // d = source with the bits of a repeated 32 B block cleared elsewhere.
-  __aicore__ inline void And(const Floats& d, const Floats& source, const Words& block) const {
-    AndBlock(d.ReinterpretCast<uint16_t>(), source.ReinterpretCast<uint16_t>(), block, 2 * n);
+  // d = source AND a tensor of one pattern (Pattern).
+  __aicore__ inline void And(const Floats& d, const Floats& source, const Words& pattern) const {
+    AscendC::And(d.ReinterpretCast<uint16_t>(), source.ReinterpretCast<uint16_t>(), pattern,
+                 static_cast<int32_t>(2 * n));
     Sync();
   }
-  // d = the non-negative `magnitude` with the sign of x. `sign` is a block of 0x80000000, t scratch.
+  // d = the non-negative `magnitude` with the sign of x. `sign` is the pattern kSign, t scratch.
   __aicore__ inline void WithSign(const Floats& d, const Floats& magnitude, const Floats& x,
                                   const Words& sign, const Floats& t) const {
     And(t, x, sign);
@@ -166,12 +167,13 @@ struct Lanes {
   }
 };
 
-// A block of one 32-bit pattern, for Lanes::And and WithSign.
-__aicore__ inline Words Block(Scratch& s, uint32_t pattern) {
-  const LocalTensor<uint32_t> block = s.Take<uint32_t>(8);
-  AscendC::Duplicate(block, pattern, 8);
+// A tensor of one 32-bit pattern, for Lanes::And and WithSign; counts as one of the body's scratch tensors. The count
+// form of And reads it: the repeat form could reuse a single block, but costs an instruction every 255 repeats.
+__aicore__ inline Words Pattern(const Lanes& v, Scratch& s, uint32_t chunk, uint32_t pattern) {
+  const LocalTensor<uint32_t> whole = s.Take<uint32_t>(chunk);
+  AscendC::Duplicate(whole, pattern, v.Count());
   Sync();
-  return block.ReinterpretCast<uint16_t>();
+  return whole.ReinterpretCast<uint16_t>();
 }
 constexpr uint32_t kSign = 0x80000000u;
 constexpr uint32_t kHead12 =

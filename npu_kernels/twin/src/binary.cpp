@@ -25,7 +25,7 @@ struct AddReluOp {
 struct SubReluOp {
   template <typename T> T operator()(T a, T b) const { const T v = a - b; return v < T(0) ? T(0) : v; }
 };
-struct PowOp { float operator()(float a, float b) const { return std::pow(a, b); } };
+struct PowOp { float operator()(float a, float b) const { return static_cast<float>(std::pow(double(a), double(b))); } };
 struct FmodOp { float operator()(float a, float b) const { return std::fmod(a, b); } };
 
 template <typename F>

@@ -66,7 +66,7 @@ void Binary(BinaryOp op, DType t, DType src_t, const TensorRef& d, const TensorR
   const CountOperand dst{&d, count * w, "dst"};
   const CountOperand src[3] = {{&a, count * sw, "src0"}, {&b, count * sw, "src1"}, {&d, count * w, "dst"}};
   const uint32_t widths[3] = {sw, sw, w};
-  StartCount(c, dst, src, sources, t == src_t);
+  StartCount(c, dst, src, sources, t == src_t, 2);
 #if TWIN_CHECK
   if ((op != kAnd && op != kOr) || !SpreadBits(c, op, d, a, &b, count * w))
 #endif
@@ -87,7 +87,7 @@ void Scalar(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorR
   const CountOperand src[2] = {{&s, count * sw, "src"}, {&d, count * w, "dst"}};
   const uint32_t widths[2] = {sw, w};
   const uint32_t sources = op == kAxpy ? 2 : 1;
-  StartCount(c, dst, src, sources, t == src_t);
+  StartCount(c, dst, src, sources, t == src_t, 1);
   SpreadGood(c, dst, w, src, widths, sources, count);
   f(c.ub + d.addr, c.ub + s.addr, scalar, count);
   FinishCount(c, dst, src, sources);

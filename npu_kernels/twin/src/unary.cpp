@@ -1,5 +1,5 @@
-// Why: what the unary instructions compute. Exp, Ln and the composite functions are libm's float results (at most 1
-// ULP); Sqrt and division are exact. The device's own error is not modelled (docs/twin.md).
+// Why: what the unary instructions compute. Exp and Ln are libm's float results (at most 1 ULP), the composite functions
+// its double results rounded; Sqrt and division are exact. The device's own error is not modelled (docs/twin.md).
 #include "loops.h"
 
 namespace twin {
@@ -20,7 +20,7 @@ struct ReluF { float operator()(float x) const { return x < 0.0f ? 0.0f : x; } }
 struct SqrtF { float operator()(float x) const { return std::sqrt(x); } };
 struct RsqrtF { float operator()(float x) const { return 1.0f / std::sqrt(x); } };
 struct ReciprocalF { float operator()(float x) const { return 1.0f / x; } };
-struct SigmoidF { float operator()(float x) const { return 1.0f / (1.0f + std::exp(-x)); } };
+struct SigmoidF { float operator()(float x) const { return static_cast<float>(1.0 / (1.0 + std::exp(-double(x)))); } };
 struct FracF { float operator()(float x) const { return x - RoundToZero(x); } };
 struct FloorF { float operator()(float x) const { return RoundDown(x); } };
 struct CeilF { float operator()(float x) const { return RoundUp(x); } };
@@ -30,12 +30,12 @@ struct SignF { float operator()(float x) const { return static_cast<float>((x > 
 struct GeluF {
   float operator()(float x) const { return x / (1.0f + std::exp(-1.59576912f * (x + 0.044715f * x * x * x))); }
 };
-#define TWIN_LIBM(Struct, call) \
-  struct Struct {               \
-    float operator()(float x) const { return std::call(x); }  \
+struct ExpF { float operator()(float x) const { return std::exp(x); } };
+struct LnF { float operator()(float x) const { return std::log(x); } };
+#define TWIN_LIBM(Struct, call)                                                                  \
+  struct Struct {                                                                                \
+    float operator()(float x) const { return static_cast<float>(std::call(double(x))); }         \
   };
-TWIN_LIBM(ExpF, exp)
-TWIN_LIBM(LnF, log)
 TWIN_LIBM(TanhF, tanh)
 TWIN_LIBM(ErfF, erf)
 TWIN_LIBM(ErfcF, erfc)

@@ -23,17 +23,18 @@ void TraceVector(Core&, DType t, const TensorRef& d, uint64_t elements, uint32_t
   TraceRecord(PIPE_V, a);
 }
 
-void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed) {
+void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed,
+                uint32_t apart) {
 #if TWIN_CHECK
   CheckView(c, *d.t, d.bytes, kBlock, d.what);
   for (uint32_t i = 0; i < sources; ++i) CheckView(c, *s[i].t, s[i].bytes, kBlock, s[i].what);
-  for (uint32_t i = 0; i < sources; ++i)
+  for (uint32_t i = 0; i < sources && i < apart; ++i)
     CheckOverlap(d.t->addr, d.bytes, s[i].t->addr, s[i].bytes, in_place_allowed, s[i].what);
   Begin(c, PIPE_V);
   for (uint32_t i = 0; i < sources; ++i) CheckRead(c, PIPE_V, s[i].t->addr, s[i].bytes, s[i].what);
   CheckWrite(c, PIPE_V, d.t->addr, d.bytes, d.what);
 #else
-  (void)c, (void)d, (void)s, (void)sources, (void)in_place_allowed;
+  (void)c, (void)d, (void)s, (void)sources, (void)in_place_allowed, (void)apart;
 #endif
 }
 

@@ -104,7 +104,9 @@ struct CountOperand {
   uint64_t bytes;
   const char* what;
 };
-void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed);
+// An instruction that reads its dst too lists it as its last source; `apart` is then how many sources come before it.
+void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed,
+                uint32_t apart = ~0u);
 void FinishCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources);
 // Poison of an elementwise result: an element is good if all its sources' bytes are.
 void SpreadGood(Core& c, const CountOperand& d, uint32_t dw, const CountOperand* s, const uint32_t* sw,

@@ -165,3 +165,8 @@ KERNEL("traced", TPipe pipe; TQue<TPosition::VECIN, 1> qi; TQue<TPosition::VECOU
        LocalTensor<float> u = qi.DeQue<float>(); LocalTensor<float> v = qo.AllocTensor<float>(); Abs(v, u, 100);
        PipeBarrier<PIPE_V>(); Muls(v, v, 2.0f, 100); qi.FreeTensor(u); qo.EnQue(v);
        LocalTensor<float> w = qo.DeQue<float>(); DataCopyPad(out, w, {1, 400, 0, 0, 0}); qo.FreeTensor(w);)
+KERNEL("add_on_two_threads", TPipe pipe; TBuf<> b; pipe.InitBuffer(b, 256); LocalTensor<float> t = b.Get<float>();
+       GlobalTensor<float> in, out; in.SetGlobalBuffer(reinterpret_cast<float*>(args[0]), 64);
+       out.SetGlobalBuffer(reinterpret_cast<float*>(args[1]), 64); const uint32_t at = GetBlockIdx() * 32;
+       DataCopyPad(t, in[at], {1, 128, 0, 0, 0}, {false, 0, 0, 0}); SyncAll(); Add(t, t, t, 32); PipeBarrier<PIPE_ALL>();
+       DataCopyPad(out[at], t, {1, 128, 0, 0, 0});)

@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #include <cstdio>
+#include <xmmintrin.h>
 
 ProbeEntry* g_probes = nullptr;
 
@@ -20,3 +21,7 @@ extern "C" int32_t probe_run(const char* name, void** gm, const uint64_t* gm_byt
 extern "C" void probe_names(void (*visit)(const char*)) {
   for (const ProbeEntry* e = g_probes; e; e = e->next) visit(e->name);
 }
+
+// Flush-to-zero and denormals-are-zero of the calling thread, as thread pools set them.
+extern "C" void probe_flush(int32_t on) { _mm_setcsr((_mm_getcsr() & ~0x8040u) | (on ? 0x8040u : 0u)); }
+extern "C" int32_t probe_flushes() { return (_mm_getcsr() & 0x8040u) == 0x8040u; }
