@@ -1,9 +1,11 @@
-"""Builds the native extension tf_autofuse/frontend/_native: graph passes, the AscBackend op, the Python module.
+"""Builds the native extension tf_autofuse/frontend/_native: graph passes, AscBackend op, Python module.
 
-setup.py imports it: `ext_modules=extensions()`, `cmdclass=dict(commands())`. TensorFlow and pybind11
-are asked for their headers only when something is really built. On exit of a build the one shared library lies beside
-tf_autofuse/frontend (in place) or in the build tree; objects that are newer than their source and all headers are kept.
+setup.py imports it: `ext_modules=extensions()`, `cmdclass=dict(commands())`. TensorFlow and
+pybind11 are asked for their headers only when something is really built. On exit of a build the one shared
+library lies in tf_autofuse/frontend (in place) or in the build tree; objects that are newer than their source
+and all headers are kept.
 """
+
 import glob
 import os
 import subprocess
@@ -44,7 +46,10 @@ def _tensorflow_flags():
     environ = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _FLAGS_PROGRAM],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        env=environ,
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
@@ -68,16 +73,30 @@ class BuildNative(build_ext):
         compile_flags, link_flags = _tensorflow_flags()
         # The GNU flavour of names as TensorFlow was built; C++14 as its headers need.
         # numpy's and TensorFlow's headers are not ours to warn about.
-        flags = ["-std=c++14", "-O2", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wno-sign-compare"]
-        flags += [flag.replace("-I", "-isystem", 1) if flag.startswith("-I") else flag for flag in compile_flags]
+        flags = [
+            "-std=c++14",
+            "-O2",
+            "-g0",  # Python's own flags ask for debug information: four fifths of the library, a third of the time
+            "-fvisibility=hidden",
+            "-fno-strict-aliasing",
+            "-Wall",
+            "-Wno-sign-compare",
+        ]
+        flags += [
+            flag.replace("-I", "-isystem", 1) if flag.startswith("-I") else flag for flag in compile_flags
+        ]
         newest_header = max([os.path.getmtime(os.path.join(ROOT, path)) for path in ext.depends] + [0.0])
         jobs = int(os.environ.get("AUTOFUSE_BUILD_JOBS") or os.cpu_count() or 1)
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            objects = list(pool.map(lambda source: self._object(ext, source, flags, newest_header), ext.sources))
+            objects = list(
+                pool.map(lambda source: self._object(ext, source, flags, newest_header), ext.sources)
+            )
         target = self.get_ext_fullpath(ext.name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         # TensorFlow is always imported first, so its library is found by its name.
-        self.compiler.link_shared_object(objects, target, extra_postargs=link_flags + ["-ldl"], target_lang="c++")
+        self.compiler.link_shared_object(
+            objects, target, extra_postargs=link_flags + ["-ldl"], target_lang="c++"
+        )
 
     def _object(self, ext, source, flags, newest_header):
         full = os.path.join(ROOT, source)

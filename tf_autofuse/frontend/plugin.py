@@ -3,6 +3,8 @@
 `activate()` loads the native extension and hands it the callables; from then on the native passes act in every
 session whose ConfigProto names one of our optimizers. Nothing here raises into TF: the native side turns an
 exception into an unchanged graph and one warning (or, in strict mode, an error).
+
+The compiler is imported by the first graph that wants it: a process that never uses the plugin does not pay for it.
 """
 import os
 import sys
@@ -11,13 +13,8 @@ import time
 from typing import Any, Dict, List, Optional
 
 from tf_autofuse import diagnostics
-from tf_autofuse.compiler import compile_graph
 from tf_autofuse.config import Config
-from tf_autofuse.frontend import graph_dump, npu_face, rewrite
-from tf_autofuse.lowering.graph_view import GraphView
-from tf_autofuse.report import journal
-from tf_autofuse.runtime import registry
-from tf_autofuse.runtime.target import choose_target
+from tf_autofuse.frontend import npu_face
 
 _lock = threading.Lock()
 _native = None
@@ -67,6 +64,13 @@ def _real_npu_bridge_loaded() -> bool:
 
 
 def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, Any]]:
+    from tf_autofuse.compiler import compile_graph
+    from tf_autofuse.frontend import rewrite
+    from tf_autofuse.lowering.graph_view import GraphView
+    from tf_autofuse.report import journal
+    from tf_autofuse.runtime import registry
+    from tf_autofuse.runtime.target import choose_target
+
     start = time.perf_counter()
     config = _config_of(context)
     target = choose_target(config)
@@ -84,16 +88,23 @@ def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[s
         context.get("function_name") or "graph", tuple(signature.get("feeds", ())),
         tuple(signature.get("fetches", ())), len(columns["names"]), target, config, compilation,
         seconds=time.perf_counter() - start))
+    for compiled in compilation.compiled:
+        diagnostics.inform(2, config, "%s: %s" % (compiled.region.fused.name, ", ".join(compiled.region.fused.origin)))
+    diagnostics.inform(1, config, "%s: %d of %d nodes fused into %d ops (%.0f ms)" % (
+        context.get("function_name") or "graph", sum(len(c.region.nodes) for c in compilation.compiled),
+        len(columns["names"]), len(compilation.compiled), 1e3 * (time.perf_counter() - start)))
     return edits
 
 
 def _report(dropped: List[Dict[str, str]]) -> None:
+    from tf_autofuse.report import journal
     journal.mark_dropped({d["name"]: d["reason"] for d in dropped})
     for d in dropped:
         diagnostics.warn_region(d["name"], d["reason"], "the region runs as TensorFlow's own ops")
 
 
 def _dump(stage: str, serialized: bytes, context: Dict[str, Any]) -> None:
+    from tf_autofuse.frontend import graph_dump
     config = _config_of(context)
     try:
         graph_dump.dump_graph(stage, serialized, context.get("function_name") or "graph", config)
