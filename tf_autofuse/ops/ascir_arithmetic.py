@@ -112,7 +112,7 @@ _REMAINDER_COST = (("Div", 1), ("Mul", 2), ("Sub", 3), ("Add", 2), ("Select", 2)
 
 def _float_remainder(name, evaluate, note):
     return AscOp(name, 2, "same", {FLOAT32: helper(name, 2)}, lambda i, a, d: evaluate(*i),
-                 tmp_bytes=ops_scratch(6),
+                 tmp_bytes=ops_scratch(8),
                  header="ops_remainder.h", in_place=True,
                  cost=_REMAINDER_COST, note=note)
 

@@ -29,7 +29,8 @@ def _shifts(name, function, instruction):
 def _bitwise(name, arity, function, tmp_bytes=lambda item, count: 32):
     """32: the helpers that need no scratch take one all the same, as all helpers do."""
     return AscOp(name, arity, "same", for_dtypes(INTEGER_WORDS, helper(name, arity)),
-                 lambda i, a, d: function(*i), tmp_bytes=tmp_bytes, header="bitwise.h", in_place=True, cost=(("And", 2),),
+                 lambda i, a, d: function(*i), tmp_bytes=tmp_bytes, header="bitwise.h", in_place=True,
+                 cost=(("And", 2),),
                  commutative=arity == 2)
 
 

@@ -73,7 +73,7 @@ def ops_scratch(tensors: int) -> TmpBytes:
     """Scratch of the ops_*.h helpers with that many float tensors (OpsTmpBytes)."""
     eighths = 32 * tensors + 2
     most = max(_OPS_BUDGET * 8 // eighths // 256, 1)
-    return lambda item_bytes, count: minimum(ceil_div(count, 256), most) * (32 * eighths) + 64
+    return lambda item_bytes, count: minimum(ceil_div(count, 256), most) * (32 * eighths)
 
 
 def whole_words(item_bytes: int, count: Size) -> Size:

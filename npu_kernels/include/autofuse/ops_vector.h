@@ -167,8 +167,9 @@ struct Lanes {
   }
 };
 
-// A tensor of one 32-bit pattern, for Lanes::And and WithSign; counts as one of the body's scratch tensors. The count
-// form of And reads it: the repeat form could reuse a single block, but costs an instruction every 255 repeats.
+// A tensor of one 32-bit pattern, for Lanes::And and WithSign; counts as one of the body's scratch tensors.
+// The count form of And reads it: the repeat form could reuse a single block, but costs an instruction every
+// 255 repeats.
 __aicore__ inline Words Pattern(const Lanes& v, Scratch& s, uint32_t chunk, uint32_t pattern) {
   const LocalTensor<uint32_t> whole = s.Take<uint32_t>(chunk);
   AscendC::Duplicate(whole, pattern, v.Count());
