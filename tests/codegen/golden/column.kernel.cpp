@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Neg_Mul_float32
-// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 2.
 // in0: float32 [70, 1]
 // in1: float32 [70, 97]
 // out0: float32 [70, 97]
@@ -15,7 +15,8 @@ __aicore__ inline int64_t FloorDiv(int64_t a, int64_t b) {
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // key 0: general, static
-//   cut z0 (70) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 69, z0t_size)), blocks of z0Tb_size
+//   cut z0 (70) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 69, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 97), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0t_size + 63, 64)         load_0
 //   vecin1    x2  256*floor_div(13*z0t_size + 7, 8)        load_1
@@ -93,7 +94,8 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
 }
 
 // key 1: unaligned, static
-//   cut z0 (70) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 69, z0t_size)), blocks of z0Tb_size
+//   cut z0 (70) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 69, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 97), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0t_size + 63, 64)         load_0
 //   vecin1    x2  256*floor_div(97*z0t_size + 63, 64)      load_1

@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Constants
-// A pointwise kernel, scheduled for Ascend910B4-1, 1 variant.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 1.
 // in0: float32 [1000]
 // out0: float32 [1000]
 // out1: float32 [1000]
@@ -23,7 +23,8 @@ __aicore__ inline T FromBits(Bits bits) {
 }
 
 // key 0: general, static
-//   cut z0 (1000) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 999, z0t_size)), blocks of z0Tb_size
+//   cut z0 (1000) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 999, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0t_size + 63, 64)         load_0
 //   vecout0   x2  256*floor_div(z0t_size + 63, 64)         sub_0

@@ -38,8 +38,11 @@ extern "C" __attribute__((visibility("default"))) int32_t autofuse_run_blocks(
       first_block, last_block, error, error_capacity, false, plan->tiling_key);
 }
 
-extern "C" __attribute__((visibility("default"))) void autofuse_trace_begin(uint64_t limit) { twin_trace_begin(limit); }
+extern "C" __attribute__((visibility("default"))) void autofuse_trace_begin(uint64_t limit) {
+  twin_trace_begin(limit);
+}
 
-extern "C" __attribute__((visibility("default"))) uint64_t autofuse_trace_end(const TwinTraceRecord** records) {
+extern "C" __attribute__((visibility("default"))) uint64_t autofuse_trace_end(
+    const TwinTraceRecord** records) {
   return twin_trace_end(records);
 }

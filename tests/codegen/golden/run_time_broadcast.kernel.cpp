@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Sub
-// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 2.
 // in0: float32 [s0, 60]
 // in1: float32 [s1, 60]
 // out0: float32 [broadcast_size(s0, s1), 60]
@@ -17,7 +17,8 @@ __aicore__ inline int64_t StrideOrZero(int64_t dim, int64_t stride) { return dim
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // key 0: general, contiguous, if s0 == broadcast_size(s0, s1) and s1 == broadcast_size(s0, s1)
-//   cut z0z1 (60*s0) into tiles of z0z1t_size; loop over (z0z1T: floor_div(60*s0 + z0z1t_size - 1, z0z1t_size)), blocks of z0z1Tb_size
+//   cut z0z1 (60*s0) into tiles of z0z1t_size; loop over (z0z1T: floor_div(60*s0 + z0z1t_size - 1,
+//       z0z1t_size)), blocks of z0z1Tb_size
 //   in UB: (z0z1t: z0z1t_size), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0z1t_size + 63, 64)       load_0
 //   vecin1    x2  256*floor_div(z0z1t_size + 63, 64)       load_1
@@ -76,7 +77,8 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
 }
 
 // key 1: general, strided
-//   cut z0 (broadcast_size(s0, s1)) into tiles of z0t_size; loop over (z0T: floor_div(broadcast_size(s0, s1) + z0t_size - 1, z0t_size)), blocks of z0Tb_size
+//   cut z0 (broadcast_size(s0, s1)) into tiles of z0t_size; loop over (z0T: floor_div(broadcast_size(s0, s1)
+//       + z0t_size - 1, z0t_size)), blocks of z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 60), rows padded to 8 elements
 //   vecin0    x2  256*z0t_size                             load_0
 //   vecin1    x2  256*z0t_size                             load_1

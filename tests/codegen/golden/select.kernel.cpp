@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Greater_Less_LogicalAnd_Select
-// A pointwise kernel, scheduled for Ascend910B4-1, 2 variants.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 2.
 // in0: float32 [33, 19]
 // in1: float32 [19]
 // out0: float32 [33, 19]
@@ -19,7 +19,8 @@ __aicore__ inline int64_t FloorDiv(int64_t a, int64_t b) {
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // key 0: general, static
-//   cut z0 (33) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 32, z0t_size)), blocks of z0Tb_size
+//   cut z0 (33) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 32, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 19), rows padded to 32 elements
 //   vecin0    x1  256                                      load_1
 //   vecin1    x2  256*floor_div(z0t_size + 1, 2)           load_0
@@ -28,7 +29,8 @@ __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 //   veccalc0  x1  256*floor_div(z0t_size + 1, 2)           broadcast_0
 //   veccalc1  x1  256*floor_div(z0t_size + 7, 8)           lt_0 logicaland_0
 //   veccalc2  x1  256*floor_div(z0t_size + 7, 8)           gt_0
-//   scratch       Min(8192, 3104*floor_div(z0t_size + 7, 8)) | 32 | Min(8192, 2592*floor_div(z0t_size + 7, 8))
+//   scratch       Min(8192, 3104*floor_div(z0t_size + 7, 8)) | 32 | Min(8192, 2592*floor_div(z0t_size + 7,
+//       8))
 //   once per block: load_1 broadcast_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,
@@ -123,16 +125,19 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
 }
 
 // key 1: unaligned, static
-//   cut z0 (33) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 32, z0t_size)), blocks of z0Tb_size
+//   cut z0 (33) into tiles of z0t_size; loop over (z0T: floor_div(z0t_size + 32, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 19), rows padded to 32 elements
 //   vecin0    x1  256                                      load_1
 //   vecin1    x2  256*floor_div(19*z0t_size + 63, 64)      load_0
 //   vecout0   x2  256*floor_div(19*z0t_size + 63, 64)      where_0
 //   vecout1   x2  256*floor_div(19*z0t_size + 255, 256)    logicalnot_0
-//   veccalc0  x1  256*floor_div(3*z0t_size + 7, 8) | 256*floor_div(19*z0t_size + 255, 256) broadcast_0 lt_0 logicaland_0
+//   veccalc0  x1  256*floor_div(3*z0t_size + 7, 8) | 256*floor_div(19*z0t_size + 255, 256) broadcast_0 lt_0
+//       logicaland_0
 //   veccalc1  x1  256*floor_div(19*z0t_size + 63, 64)      removepad_0
 //   veccalc2  x1  256*floor_div(19*z0t_size + 255, 256)    gt_0
-//   scratch       256 | Min(8192, 3104*floor_div(19*z0t_size + 255, 256)) | 32 | Min(8192, 2592*floor_div(19*z0t_size + 255, 256))
+//   scratch       256 | Min(8192, 3104*floor_div(19*z0t_size + 255, 256)) | 32 | Min(8192,
+//       2592*floor_div(19*z0t_size + 255, 256))
 //   once per block: load_1 broadcast_0 removepad_0
 //   per tile: load_0 lt_0 gt_0 logicaland_0 where_0 store_0 logicalnot_0 store_1
 __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR out1,

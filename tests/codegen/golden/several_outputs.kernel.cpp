@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_Add_Relu_Mul
-// A pointwise kernel, scheduled for Ascend910B4-1, 1 variant.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 1.
 // in0: float32 [5, 3, 50]
 // in1: float32 [5, 3, 50]
 // out0: float32 [5, 3, 50]
@@ -16,7 +16,8 @@ __aicore__ inline int64_t FloorDiv(int64_t a, int64_t b) {
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // key 0: general, static
-//   cut z0z1z2 (750) into tiles of z0z1z2t_size; loop over (z0z1z2T: floor_div(z0z1z2t_size + 749, z0z1z2t_size)), blocks of z0z1z2Tb_size
+//   cut z0z1z2 (750) into tiles of z0z1z2t_size; loop over (z0z1z2T: floor_div(z0z1z2t_size + 749,
+//       z0z1z2t_size)), blocks of z0z1z2Tb_size
 //   in UB: (z0z1z2t: z0z1z2t_size), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0z1z2t_size + 63, 64)     load_0
 //   vecin1    x2  256*floor_div(z0z1z2t_size + 63, 64)     load_1

@@ -1,5 +1,5 @@
 // autofuse_pointwise_0_AddV2
-// A pointwise kernel, scheduled for Ascend910B4-1, 1 variant.
+// A pointwise kernel, scheduled for Ascend910B4-1; variants: 1.
 // in0: float32 [s0, 128]
 // in1: float32 [s0, 1]
 // out0: float32 [s0, 128]
@@ -15,7 +15,8 @@ __aicore__ inline int64_t FloorDiv(int64_t a, int64_t b) {
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // key 0: general, static
-//   cut z0 (s0) into tiles of z0t_size; loop over (z0T: floor_div(s0 + z0t_size - 1, z0t_size)), blocks of z0Tb_size
+//   cut z0 (s0) into tiles of z0t_size; loop over (z0T: floor_div(s0 + z0t_size - 1, z0t_size)), blocks of
+//       z0Tb_size
 //   in UB: (z0t: z0t_size, z1: 128), rows padded to 8 elements
 //   vecin0    x2  256*floor_div(z0t_size + 63, 64)         load_1
 //   vecin1    x2  512*z0t_size                             load_0

@@ -4,11 +4,14 @@ One function per tiling key (a TPipe lives in it, so that its buffers are that v
 that chooses among them. This module decides what stands where; templates/kernel.cpp.j2 how it looks.
 """
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+import textwrap
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, KernelBody, Local, comment
 from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, bare, device_functions
+from tf_autofuse.codegen.ascendc.lines import WIDTH
 from tf_autofuse.codegen.ascendc.literals import FROM_BITS
+from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
 
@@ -52,6 +55,13 @@ class Variant(NamedTuple):
     inside: Tuple[Variable, ...]
 
     @property
+    def signature(self) -> str:
+        return "__aicore__ inline void RunKey%d(%s, const AutofuseTilingData& t) {" % (
+            self.key,
+            _parameters(g.name for g in self.gm),
+        )
+
+    @property
     def code(self) -> str:
         """All expressions and statements, to see which functions they call."""
         values = [v.value for v in self.symbols + self.before + self.inside]
@@ -63,6 +73,10 @@ def gm_names(fused: FusedGraph) -> Tuple[str, ...]:
     return tuple("in%d" % i for i in range(len(fused.inputs))) + tuple(
         "out%d" % i for i in range(len(fused.outputs))
     )
+
+
+def _parameters(names: Iterable[str]) -> str:
+    return ", ".join("GM_ADDR " + n for n in names)
 
 
 def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, Any]:
@@ -77,9 +91,20 @@ def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, An
         "variants": variants,
         "functions": functions,
         "headers": sorted({h for v in variants for h in v.body.headers}),
-        "parameters": ", ".join("GM_ADDR " + n for n in names),
+        "signature": 'extern "C" __global__ __aicore__ void %s(%s) {'
+        % (entry_symbol(fused.name), _parameters(names + ("workspace", "tiling"))),
         "arguments": ", ".join(names),
     }
+
+
+def _described(impl: ImplGraph) -> Tuple[str, ...]:
+    """The variant for readers: schedule's description as comment lines."""
+    lines: List[str] = []
+    for line in impl.describe().splitlines():
+        lines += textwrap.wrap(
+            line, WIDTH - 3, subsequent_indent=" " * 6, break_long_words=False, drop_whitespace=False
+        )
+    return tuple(comment(line.rstrip()) for line in lines)
 
 
 def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
@@ -101,7 +126,7 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
     known = sorted(x.used - indices - {impl.tile_actual})
     return Variant(
         impl.tiling_key,
-        tuple(comment(line) for line in impl.describe().splitlines()),
+        _described(impl),
         queues,
         buffers,
         gm,
