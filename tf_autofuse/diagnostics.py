@@ -63,6 +63,11 @@ def inform(level: int, config: Config, text: str) -> None:
         _emit(logging.INFO, "tf_autofuse: " + " ".join(text.split()))
 
 
+def announce(text: str) -> None:
+    """Says that something begins which takes long enough to wonder about."""
+    _emit(logging.INFO, "tf_autofuse: " + text)
+
+
 def forget() -> None:
     """Lets everything be said again. For tests."""
     with _lock:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Tuple, Union
 
+from tf_autofuse import diagnostics
 from tf_autofuse.build.cache import Cache, Unwritable, content_key
 from tf_autofuse.build.problem import Problem
 from tf_autofuse.build.toolchain import ARCHIVE_FLAGS, LINK_FLAGS, Toolchain, archiver, first_error, run
@@ -86,6 +87,7 @@ def twin_archive(
     )
 
     def make(folder: Path):
+        diagnostics.announce("building the host twin of the Ascend C API, once for this compiler (about half a minute)")
         objects = _compile(toolchain, flags, include, sources, folder, jobs)
         _archive(toolchain, objects, folder)
         link_flags = _usable_link_flags(toolchain, folder)
