@@ -7,11 +7,13 @@ import pytest
 from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, UINT8)
 from tf_autofuse.ops.numpy_handler import NumpyHandler, Value, evaluate_call, evaluate_op, result_dtype
 from tf_autofuse.ops.schema import Node, Refusal
-from tf_autofuse.ops.table import ASC_OPS, TARGETS, TF_OPS, missing_form, recorded_calls, support, value_dtypes
+from tf_autofuse.ops.table import (ASC_OPS, TARGETS, TF_OPS, missing_form, recorded_calls, support,
+                                   value_dtypes)
 from tf_autofuse.symbolic.size import evaluate, symbol
 
 PLACEHOLDERS = re.compile(r"\{(\w+)\}")
-ATTRIBUTES = {"LeakyRelu": {"attr_negative_slope"}, "LeftShiftBy": {"attr_amount"}, "RightShiftBy": {"attr_amount"}}
+ATTRIBUTES = {"LeakyRelu": {"attr_negative_slope"}, "LeftShiftBy": {"attr_amount"},
+              "RightShiftBy": {"attr_amount"}}
 
 
 @pytest.mark.parametrize("name", sorted(ASC_OPS))
@@ -49,7 +51,8 @@ def test_a_call_without_scratch_in_its_text_takes_none():
 @pytest.mark.parametrize("name", sorted(TF_OPS))
 def test_rows_say_what_they_mean_in_sentences(name):
     row = TF_OPS[name]
-    assert row.meaning.endswith(".") and row.exact in ("bits", "ulp") and row.kind in ("elementwise", "view", "fill")
+    assert row.meaning.endswith(".") and row.exact in ("bits", "ulp")
+    assert row.kind in ("elementwise", "view", "fill")
     for (target, dtype), reason in row.refuse.items():
         assert target in TARGETS and reason[0].isupper() and reason.endswith(".")
 
@@ -118,7 +121,8 @@ def test_bias_goes_along_the_channel_dim():
         expected = np.broadcast_to(bias.reshape((3,) + (1,) * (rank - 2)), x.shape)
         np.testing.assert_array_equal(run("BiasAdd", x, bias, data_format="NCHW"), expected)
         last = np.moveaxis(x, 1, -1)
-        np.testing.assert_array_equal(run("BiasAdd", last, bias, data_format=b"NHWC"), np.broadcast_to(bias, last.shape))
+        np.testing.assert_array_equal(run("BiasAdd", last, bias, data_format=b"NHWC"),
+                                      np.broadcast_to(bias, last.shape))
 
 
 @pytest.mark.parametrize("x, bias, attrs, words", [
@@ -135,9 +139,11 @@ def test_select_takes_rows_wholes_and_equal_shapes_only():
     a, b = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
     np.testing.assert_array_equal(run("Select", np.array([True, False]), a, b), [[1, 1, 1], [0, 0, 0]])
     np.testing.assert_array_equal(run("Select", np.array(False), a, b), b)
-    np.testing.assert_array_equal(run("SelectV2", np.array([True, False, True]), a, b), [[1, 0, 1], [1, 0, 1]])
-    for condition, other in ((np.array([True]), b), (np.array([True, False]), np.zeros((1, 3), np.float32)),
-                             (np.ones((2, 1), bool), b), (np.array([True, False]), np.zeros(3, np.float32))):
+    np.testing.assert_array_equal(run("SelectV2", np.array([True, False, True]), a, b), [[1, 0, 1], [1, 0,
+                                  1]])
+    rows = np.array([True, False])
+    for condition, other in ((np.array([True]), b), (rows, np.zeros((1, 3), np.float32)),
+                             (np.ones((2, 1), bool), b), (rows, np.zeros(3, np.float32))):
         with pytest.raises(Refusal):
             run("Select", condition, a, other)
 
@@ -151,14 +157,16 @@ def test_equality_with_incompatible_shapes_allowed_is_refused():
 def test_clip_bounds_have_the_shape_of_x_or_none():
     x = f32(-5, 0.5, 5, np.nan)
     np.testing.assert_array_equal(run("ClipByValue", x, np.float32(0), np.float32(1)), f32(0, 0.5, 1, np.nan))
-    np.testing.assert_array_equal(run("ClipByValue", x, f32(0, 1, 2, 3), f32(1, 2, 3, 4)), f32(0, 1, 3, np.nan))
+    np.testing.assert_array_equal(run("ClipByValue", x, f32(0, 1, 2, 3), f32(1, 2, 3, 4)),
+                                  f32(0, 1, 3, np.nan))
     with pytest.raises(Refusal):
         run("ClipByValue", x, f32(0), np.float32(1))
 
 
 def test_add_n_and_gradients_do_not_broadcast():
     assert run("AddN", f32(1), f32(2), f32(3)) == 6
-    for name, shapes in (("AddN", ((2,), (1,))), ("ReluGrad", ((2, 1), (2, 3))), ("TanhGrad", ((3,), (1, 3)))):
+    for name, shapes in (("AddN", ((2,), (1,))), ("ReluGrad", ((2, 1), (2, 3))), ("TanhGrad", ((3,), (1,
+                         3)))):
         with pytest.raises(Refusal):
             run(name, *[np.zeros(s, np.float32) for s in shapes])
 
