@@ -139,8 +139,8 @@ def test_select_takes_rows_wholes_and_equal_shapes_only():
     a, b = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
     np.testing.assert_array_equal(run("Select", np.array([True, False]), a, b), [[1, 1, 1], [0, 0, 0]])
     np.testing.assert_array_equal(run("Select", np.array(False), a, b), b)
-    np.testing.assert_array_equal(run("SelectV2", np.array([True, False, True]), a, b), [[1, 0, 1], [1, 0,
-                                  1]])
+    columns = np.array([True, False, True])
+    np.testing.assert_array_equal(run("SelectV2", columns, a, b), [[1, 0, 1], [1, 0, 1]])
     rows = np.array([True, False])
     for condition, other in ((np.array([True]), b), (rows, np.zeros((1, 3), np.float32)),
                              (np.ones((2, 1), bool), b), (rows, np.zeros(3, np.float32))):
@@ -165,8 +165,8 @@ def test_clip_bounds_have_the_shape_of_x_or_none():
 
 def test_add_n_and_gradients_do_not_broadcast():
     assert run("AddN", f32(1), f32(2), f32(3)) == 6
-    for name, shapes in (("AddN", ((2,), (1,))), ("ReluGrad", ((2, 1), (2, 3))), ("TanhGrad", ((3,), (1,
-                         3)))):
+    for name, shapes in (("AddN", ((2,), (1,))), ("ReluGrad", ((2, 1), (2, 3))),
+                         ("TanhGrad", ((3,), (1, 3)))):
         with pytest.raises(Refusal):
             run(name, *[np.zeros(s, np.float32) for s in shapes])
 
