@@ -1,3 +1,4 @@
+import logging
 import os
 
 import pytest
@@ -23,4 +24,6 @@ def tree(tmp_path, monkeypatch):
 @pytest.fixture
 def warnings(caplog):
     """The lines that the user has been warned with so far."""
-    return lambda: [r.getMessage() for r in caplog.records if r.name == "tf_autofuse"]
+    return lambda: [
+        r.getMessage() for r in caplog.records if r.name == "tf_autofuse" and r.levelno >= logging.WARNING
+    ]

@@ -87,7 +87,9 @@ def twin_archive(
     )
 
     def make(folder: Path):
-        diagnostics.announce("building the host twin of the Ascend C API, once for this compiler (about half a minute)")
+        diagnostics.announce(
+            "building the host twin of the Ascend C API, once for this compiler (about half a minute)"
+        )
         objects = _compile(toolchain, flags, include, sources, folder, jobs)
         _archive(toolchain, objects, folder)
         link_flags = _usable_link_flags(toolchain, folder)
