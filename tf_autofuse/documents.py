@@ -17,7 +17,10 @@ class Document(NamedTuple):
         return getattr(importlib.import_module(self.module), self.function)()
 
 
-DOCUMENTS: Dict[str, Document] = {"flags": Document("flags.md", "tf_autofuse.config_view", "flags_document")}
+DOCUMENTS: Dict[str, Document] = {
+    "flags": Document("flags.md", "tf_autofuse.config_view", "flags_document"),
+    "ops": Document("ops.md", "tf_autofuse.ops.document", "render"),
+}
 
 
 def docs_dir() -> Path:
