@@ -1,6 +1,7 @@
 """The public example's graph: abs, add, relu through an optimizer entry named NpuOptimizer."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -108,8 +109,18 @@ def test_strict_mode_turns_a_failure_into_an_error(tmp_path):
     assert done.returncode != 0 and "compiler" in done.stderr
 
 
+def cache_with_the_twin(folder):
+    """A cache of its own in `folder` that has the twin's archive of the tests' cache, so that it is not built again."""
+    mine = folder / "autofuse-cache-1"
+    mine.mkdir(mode=0o700, parents=True)
+    theirs = Path(os.environ.get("AUTOFUSE_CACHE_DIR", "")) / "autofuse-cache-1" / "archive"
+    if "AUTOFUSE_CACHE_DIR" in os.environ and theirs.is_dir():
+        shutil.copytree(str(theirs), str(mine / "archive"))
+    return folder
+
+
 def test_a_truncated_kernel_is_rebuilt(tmp_path):
-    cache = tmp_path / "cache"
+    cache = cache_with_the_twin(tmp_path / "cache")
     assert run_script(tmp_path, AUTOFUSE_CACHE_DIR=str(cache)).returncode == 0
     kernels = sorted(cache.rglob("kernel.so"))
     assert len(kernels) == 1
