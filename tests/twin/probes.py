@@ -1,8 +1,9 @@
 """Builds the twin's archive and the probe kernels once per test run, and runs probes on numpy arrays.
 
-The products go to a folder under the system's temporary directory, named after the content of every source that goes
-in, so parallel test workers and repeated runs share them.
+The products go to a folder under the system's temporary directory, named after the content of every source
+that goes in, so parallel test workers and repeated runs share them.
 """
+
 import ctypes
 import hashlib
 import os
@@ -18,8 +19,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 NPU_KERNELS = HERE.parent.parent / "npu_kernels"
 TWIN = NPU_KERNELS / "twin"
 ARCHIVE_FLAGS = ["-O3", "-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-KERNEL_FLAGS = ["-O0", "-std=c++17", "-fPIC", "-Wall", "-Wno-unused-variable", "-I%s" % TWIN, "-I%s" % (TWIN / "include"),
-                "-I%s" % (NPU_KERNELS / "include")]
+KERNEL_FLAGS = [
+    "-O0",
+    "-std=c++17",
+    "-fPIC",
+    "-Wall",
+    "-Wno-unused-variable",
+    "-I%s" % TWIN,
+    "-I%s" % (TWIN / "include"),
+    "-I%s" % (NPU_KERNELS / "include"),
+]
 TILE = 2048
 
 
@@ -37,8 +46,9 @@ def _digest(*folders: pathlib.Path) -> str:
 
 
 def _run(command):
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True)
+    done = subprocess.run(
+        [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    )
     if done.returncode:
         raise RuntimeError("%s\n%s" % (" ".join(str(c) for c in command), done.stdout))
     return done.stdout
@@ -60,7 +70,9 @@ def archive(checked: bool = True) -> pathlib.Path:
             for source in sorted((TWIN / "src").glob("*.cpp")):
                 obj = folder / (source.stem + ".o")
                 level = [] if checked else ["-O1"]  # the second build is for its values, not its speed
-                _run([compiler(), *ARCHIVE_FLAGS, *level, "-DTWIN_CHECK=%d" % checked, "-c", source, "-o", obj])
+                _run(
+                    [compiler(), *ARCHIVE_FLAGS, *level, "-DTWIN_CHECK=%d" % checked, "-c", source, "-o", obj]
+                )
                 objects.append(obj)
             _run(["ar", "rcs", folder / "part.a", *objects])
             os.replace(str(folder / "part.a"), str(target))
@@ -70,30 +82,62 @@ def archive(checked: bool = True) -> pathlib.Path:
 def library(*sources: str, checked: bool = True) -> "Probes":
     """Compiles kernels/<source>.cpp with probe_main.cpp into one shared library and loads it."""
     twin = archive(checked)
-    folder = _folder(_digest(TWIN, NPU_KERNELS / "include", HERE / "kernels") + "-" + "-".join(sources) +
-                     ("" if checked else "-unchecked"))
+    folder = _folder(
+        _digest(TWIN, NPU_KERNELS / "include", HERE / "kernels")
+        + "-"
+        + "-".join(sources)
+        + ("" if checked else "-unchecked")
+    )
     target = folder / "probes.so"
     with FileLock(str(folder / "lock")):
         if not target.exists():
             part = folder / "part.so"
-            _run([compiler(), *KERNEL_FLAGS, "-DTWIN_CHECK=%d" % checked, "-shared",
-                  *[HERE / "kernels" / (s + ".cpp") for s in ("probe_main",) + sources], twin, "-o", part, "-pthread"])
+            _run(
+                [
+                    compiler(),
+                    *KERNEL_FLAGS,
+                    "-DTWIN_CHECK=%d" % checked,
+                    "-shared",
+                    *[HERE / "kernels" / (s + ".cpp") for s in ("probe_main",) + sources],
+                    twin,
+                    "-o",
+                    part,
+                    "-pthread",
+                ]
+            )
             os.replace(str(part), str(target))
     return Probes(target)
 
 
 class ProbeTiling(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_uint32), ("tile", ctypes.c_uint32), ("number", ctypes.c_int64 * 6),
-                ("value", ctypes.c_double * 4)]
+    _fields_ = [
+        ("count", ctypes.c_uint32),
+        ("tile", ctypes.c_uint32),
+        ("number", ctypes.c_int64 * 6),
+        ("value", ctypes.c_double * 4),
+    ]
 
 
 class TraceRecord(ctypes.Structure):
     """TwinTraceRecord of twin/launch.h."""
-    _fields_ = [("block", ctypes.c_uint32), ("line", ctypes.c_uint32), ("api", ctypes.c_char_p),
-                ("file", ctypes.c_char_p), ("bytes", ctypes.c_uint64), ("elements", ctypes.c_uint64),
-                ("repeat", ctypes.c_uint32), ("params", ctypes.c_uint32 * 4), ("pipe", ctypes.c_uint8),
-                ("dtype", ctypes.c_uint8), ("kind", ctypes.c_uint8), ("src_pipe", ctypes.c_uint8),
-                ("dst_pipe", ctypes.c_uint8), ("event_id", ctypes.c_int8), ("buffer", ctypes.c_uint16)]
+
+    _fields_ = [
+        ("block", ctypes.c_uint32),
+        ("line", ctypes.c_uint32),
+        ("api", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("bytes", ctypes.c_uint64),
+        ("elements", ctypes.c_uint64),
+        ("repeat", ctypes.c_uint32),
+        ("params", ctypes.c_uint32 * 4),
+        ("pipe", ctypes.c_uint8),
+        ("dtype", ctypes.c_uint8),
+        ("kind", ctypes.c_uint8),
+        ("src_pipe", ctypes.c_uint8),
+        ("dst_pipe", ctypes.c_uint8),
+        ("event_id", ctypes.c_int8),
+        ("buffer", ctypes.c_uint16),
+    ]
 
 
 class Violation(Exception):
@@ -105,9 +149,26 @@ class Probes:
         self.lib = ctypes.CDLL(str(path))
         self.lib.probe_run.restype = ctypes.c_int32
 
-    def launch(self, name, buffers, writable, count, numbers=(), values=(), blocks=1, first=0, last=None,
-               needs_all=False, workspace=None, tile=TILE, tiling=None):
-        """Runs a probe; buffers are numpy arrays, changed in place where writable. Raises Violation with the text."""
+    def launch(
+        self,
+        name,
+        buffers,
+        writable,
+        count,
+        numbers=(),
+        values=(),
+        blocks=1,
+        first=0,
+        last=None,
+        needs_all=False,
+        workspace=None,
+        tile=TILE,
+        tiling=None,
+    ):
+        """Runs a probe; buffers are numpy arrays, changed in place where writable.
+
+        Raises Violation with the text.
+        """
         tiling = tiling or ProbeTiling(count, tile)
         for i, v in enumerate(numbers):
             tiling.number[i] = int(v)
@@ -118,17 +179,28 @@ class Probes:
         sizes = (ctypes.c_uint64 * n)(*[b.nbytes for b in buffers])
         flags = (ctypes.c_uint8 * n)(*[int(w) for w in writable])
         error = ctypes.create_string_buffer(512)
-        code = self.lib.probe_run(name.encode(), gm, sizes, flags, n,
-                                  ctypes.c_void_p(workspace.ctypes.data if workspace is not None else None),
-                                  ctypes.c_uint64(workspace.nbytes if workspace is not None else 0),
-                                  ctypes.byref(tiling), blocks, first, blocks if last is None else last,
-                                  int(needs_all), error, ctypes.c_uint64(len(error)))
+        code = self.lib.probe_run(
+            name.encode(),
+            gm,
+            sizes,
+            flags,
+            n,
+            ctypes.c_void_p(workspace.ctypes.data if workspace is not None else None),
+            ctypes.c_uint64(workspace.nbytes if workspace is not None else 0),
+            ctypes.byref(tiling),
+            blocks,
+            first,
+            blocks if last is None else last,
+            int(needs_all),
+            error,
+            ctypes.c_uint64(len(error)),
+        )
         if code:
             raise Violation(error.value.decode())
 
     def __call__(self, name, out_dtype, *inputs, numbers=(), values=()):
         """An elementwise probe: arrays of one length in, an array of that length out."""
         inputs = [np.ascontiguousarray(x) for x in inputs]
-        out = np.full(len(inputs[0]), 0x5a, np.uint8).astype(out_dtype)
+        out = np.full(len(inputs[0]), 0x5A, np.uint8).astype(out_dtype)
         self.launch(name, inputs + [out], [0] * len(inputs) + [1], len(out), numbers, values)
         return out

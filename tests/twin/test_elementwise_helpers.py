@@ -1,4 +1,5 @@
-"""Every elementwise helper against TensorFlow, bit for bit, on special values and on all lengths around a block."""
+"""Every elementwise helper against TensorFlow, bit for bit: special values, all lengths near a block."""
+
 import itertools
 
 import numpy as np
@@ -11,8 +12,16 @@ from tests.twin import probes  # noqa: E402
 tf.compat.v1.logging.set_verbosity("ERROR")
 
 LENGTHS = list(range(1, 66)) + [255, 256, 257, 511, 1791, 1793, 2047, 2048, 2049, 5000]
-NAMES = {"float": np.float32, "half": np.float16, "int32_t": np.int32, "int16_t": np.int16, "int8_t": np.int8,
-         "uint8_t": np.uint8, "int64_t": np.int64, "uint16_t": np.uint16}
+NAMES = {
+    "float": np.float32,
+    "half": np.float16,
+    "int32_t": np.int32,
+    "int16_t": np.int16,
+    "int8_t": np.int8,
+    "uint8_t": np.uint8,
+    "int64_t": np.int64,
+    "uint16_t": np.uint16,
+}
 BF16 = tf.bfloat16.as_numpy_dtype
 
 
@@ -21,13 +30,8 @@ def run():
     return probes.library("probe_helpers")
 
 
-def session_run(build):
-    with tf.Graph().as_default(), tf.compat.v1.Session() as s:
-        return s.run(build())
-
-
 def evaluate(fn, *arrays):
-    """fn of constants, in a graph without Grappler, so that no rewrite stands between the op and its kernel."""
+    """fn of fed arrays in a graph without Grappler: no rewrite stands between the op and its kernel."""
     config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     config.graph_options.optimizer_options.opt_level = -1
@@ -40,26 +44,101 @@ def specials(dtype):
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         info = np.finfo(dtype)
-        base = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, -2.5, info.max, info.min,
-                info.tiny, -info.tiny, 127.0, 128.0, -129.0, 255.0, 256.0, 300.7, -300.7, 32767.9, 32768.0, -32769.0]
+        base = [
+            np.nan,
+            -np.nan,
+            np.inf,
+            -np.inf,
+            0.0,
+            -0.0,
+            0.5,
+            -0.5,
+            1.0,
+            -1.0,
+            1.5,
+            2.5,
+            -2.5,
+            info.max,
+            info.min,
+            info.tiny,
+            -info.tiny,
+            127.0,
+            128.0,
+            -129.0,
+            255.0,
+            256.0,
+            300.7,
+            -300.7,
+            32767.9,
+            32768.0,
+            -32769.0,
+        ]
         if dtype == np.float32:
-            base += [3e9, -3e9, 2147483648.0, 2147483520.0, -2147483648.0, 1e20, -1e20, 9.3e18, -9.3e18, 65535.9,
-                     65504.0, 65519.99, 65520.0, 1e-7, 6e-8, 2.9e-8, 16777217.0, 1.00390625, 1.01171875]
+            base += [
+                3e9,
+                -3e9,
+                2147483648.0,
+                2147483520.0,
+                -2147483648.0,
+                1e20,
+                -1e20,
+                9.3e18,
+                -9.3e18,
+                65535.9,
+                65504.0,
+                65519.99,
+                65520.0,
+                1e-7,
+                6e-8,
+                2.9e-8,
+                16777217.0,
+                1.00390625,
+                1.01171875,
+            ]
         return np.array(base, dtype)
     info = np.iinfo(dtype)
-    base = [0, 1, -1, 2, -2, 100, -100, info.max, info.min, info.max - 1, info.min + 1, 127, 128, 255, 256, 300, 32767,
-            32768, 65535, 70000, 16777217, 16777219, 2 ** 31 - 1, 2 ** 31, -2 ** 31, -2 ** 31 - 1, 2 ** 62 + 1]
+    base = [
+        0,
+        1,
+        -1,
+        2,
+        -2,
+        100,
+        -100,
+        info.max,
+        info.min,
+        info.max - 1,
+        info.min + 1,
+        127,
+        128,
+        255,
+        256,
+        300,
+        32767,
+        32768,
+        65535,
+        70000,
+        16777217,
+        16777219,
+        2**31 - 1,
+        2**31,
+        -(2**31),
+        -(2**31) - 1,
+        2**62 + 1,
+    ]
     return np.array([b for b in base if info.min <= b <= info.max], dtype)
 
 
 def draw(dtype, n, seed):
-    """n values: the specials first, in random order, then random bits (random small numbers every second element)."""
+    """n values: the specials first, in random order, then random bits or random small numbers."""
     rng = np.random.RandomState(seed)
     dtype = np.dtype(dtype)
     bits = rng.randint(0, 256, n * dtype.itemsize).astype(np.uint8).view(dtype)
     with np.errstate(all="ignore"):
         small = (rng.randn(n) * 50).astype(np.float32)
-        values = np.where(rng.randint(0, 2, n), bits, (small if dtype.kind != "u" else abs(small)).astype(dtype))
+        values = np.where(
+            rng.randint(0, 2, n), bits, (small if dtype.kind != "u" else abs(small)).astype(dtype)
+        )
     s = specials(dtype)
     m = min(n, len(s))
     values[:m] = rng.permutation(s)[:m]
@@ -74,12 +153,22 @@ def same_bits(got, want, nan_is_nan=False):
     if nan_is_nan:
         differ &= ~(np.isnan(got.astype(np.float32)) & np.isnan(want.astype(np.float32)))
     where = np.flatnonzero(differ)
-    assert not len(where), "%d differ, first at %d: got %r want %r" % (len(where), where[0], got[where[0]],
-                                                                       want[where[0]])
+    assert not len(where), "%d differ, first at %d: got %r want %r" % (
+        len(where),
+        where[0],
+        got[where[0]],
+        want[where[0]],
+    )
 
 
-MODES = {"EQ": tf.equal, "NE": tf.not_equal, "LT": tf.less, "LE": tf.less_equal, "GT": tf.greater,
-         "GE": tf.greater_equal}
+MODES = {
+    "EQ": tf.equal,
+    "NE": tf.not_equal,
+    "LT": tf.less,
+    "LE": tf.less_equal,
+    "GT": tf.greater,
+    "GE": tf.greater_equal,
+}
 
 
 @pytest.mark.parametrize("name", ["float", "half", "int32_t", "int16_t", "int8_t", "uint8_t", "int64_t"])
@@ -88,8 +177,14 @@ def test_compare(run, name):
     s = specials(dtype)
     a, b = (np.array(v, dtype) for v in zip(*itertools.product(s, s)))
     a, b = np.concatenate([a, draw(dtype, 3000, 1)]), np.concatenate([b, draw(dtype, 3000, 2)])
-    numpy_modes = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater,
-                   "GE": np.greater_equal}
+    numpy_modes = {
+        "EQ": np.equal,
+        "NE": np.not_equal,
+        "LT": np.less,
+        "LE": np.less_equal,
+        "GT": np.greater,
+        "GE": np.greater_equal,
+    }
     for mode, op in MODES.items():
         with np.errstate(invalid="ignore"):
             try:
@@ -101,8 +196,9 @@ def test_compare(run, name):
             with np.errstate(invalid="ignore"):
                 want = numpy_modes[mode](a, value).astype(np.uint8)
             number = 0 if np.dtype(dtype).kind == "f" else value
-            got = run("compare_scalar_%s_%s" % (mode, name), np.uint8, a, numbers=[number],
-                      values=[float(value)])
+            got = run(
+                "compare_scalar_%s_%s" % (mode, name), np.uint8, a, numbers=[number], values=[float(value)]
+            )
             same_bits(got, want)
     for n in LENGTHS:
         a, b = draw(dtype, n, n), draw(dtype, n, n + 1)
@@ -122,13 +218,17 @@ def test_where(run, name):
         if name in ("float", "half", "int32_t", "int16_t", "uint8_t"):
             same_bits(run("where_sb_%s" % name, dtype, cond, a, numbers=[7]), np.where(cond, a, dtype(7)))
             same_bits(run("where_sa_%s" % name, dtype, cond, b, numbers=[7]), np.where(cond, dtype(7), b))
-            same_bits(run("where_ss_%s" % name, dtype, cond, numbers=[7, 9]),
-                      np.where(cond, dtype(7), dtype(9)).astype(dtype))
+            same_bits(
+                run("where_ss_%s" % name, dtype, cond, numbers=[7, 9]),
+                np.where(cond, dtype(7), dtype(9)).astype(dtype),
+            )
     a, b = draw(dtype, 4000, 5), draw(dtype, 4000, 6)
     cond = np.random.RandomState(1).randint(0, 2, 4000).astype(np.uint8)
     if name != "int8_t":
-        same_bits(run("where_%s" % name, dtype, cond, a, b),
-                  evaluate(lambda c, x, y: tf.where_v2(tf.cast(c, tf.bool), x, y), cond, a, b))
+        same_bits(
+            run("where_%s" % name, dtype, cond, a, b),
+            evaluate(lambda c, x, y: tf.where_v2(tf.cast(c, tf.bool), x, y), cond, a, b),
+        )
 
 
 def test_logical(run):
@@ -187,13 +287,21 @@ def test_fill(run, name):
         same_bits(run("fill_" + name, dtype, np.zeros(n, dtype), numbers=[value]), np.full(n, value, dtype))
 
 
-CAST_TYPES = {"float": np.float32, "half": np.float16, "bfloat16_t": BF16, "int8_t": np.int8, "uint8_t": np.uint8,
-              "int16_t": np.int16, "int32_t": np.int32, "int64_t": np.int64}
+CAST_TYPES = {
+    "float": np.float32,
+    "half": np.float16,
+    "bfloat16_t": BF16,
+    "int8_t": np.int8,
+    "uint8_t": np.uint8,
+    "int16_t": np.int16,
+    "int32_t": np.int32,
+    "int64_t": np.int64,
+}
 
 
 @pytest.mark.parametrize("source", sorted(CAST_TYPES))
 def test_cast(run, source):
-    """All 56 pairs and the 8 to bool. Where the source is a float, subnormals are left out: TensorFlow flushes them."""
+    """All 56 pairs and the 8 to bool. Subnormal floats are left out: TensorFlow's pool threads flush them."""
     dtype = CAST_TYPES[source]
     if source == "bfloat16_t":
         a = np.arange(65536).astype(np.uint16)
@@ -212,22 +320,40 @@ def test_cast(run, source):
         if target == source:
             continue
         want = evaluate(lambda x: tf.cast(x, tf.as_dtype(target_dtype)), a)
-        got = run("cast_%s_%s" % (source, target), want.view(np.uint16).dtype if target == "bfloat16_t" else
-                  target_dtype, a.view(np.uint16) if source == "bfloat16_t" else a)
+        got = run(
+            "cast_%s_%s" % (source, target),
+            want.view(np.uint16).dtype if target == "bfloat16_t" else target_dtype,
+            a.view(np.uint16) if source == "bfloat16_t" else a,
+        )
         if target == "bfloat16_t":
             got, want = ((x.view(np.uint16).astype(np.uint32) << 16).view(np.float32) for x in (got, want))
         same_bits(got, want, nan_is_nan=target in ("float", "half", "bfloat16_t"))
     want = evaluate(lambda x: tf.cast(x, tf.bool), a).astype(np.uint8)
-    same_bits(run("cast_%s_bool" % source, np.uint8, a.view(np.uint16) if source == "bfloat16_t" else a), want)
+    same_bits(
+        run("cast_%s_bool" % source, np.uint8, a.view(np.uint16) if source == "bfloat16_t" else a), want
+    )
 
 
 def test_cast_lengths(run):
-    for source, target in (("float", "int8_t"), ("float", "int64_t"), ("int64_t", "int16_t"), ("uint8_t", "bfloat16_t"),
-                           ("int32_t", "uint8_t"), ("half", "int32_t")):
+    for source, target in (
+        ("float", "int8_t"),
+        ("float", "int64_t"),
+        ("int64_t", "int16_t"),
+        ("uint8_t", "bfloat16_t"),
+        ("int32_t", "uint8_t"),
+        ("half", "int32_t"),
+    ):
         for n in LENGTHS:
-            a = draw(CAST_TYPES[source], n, n) if source != "float" else \
-                (np.random.RandomState(n).randn(n) * 1e4).astype(np.float32)
-            got = run("cast_%s_%s" % (source, target), np.uint16 if target == "bfloat16_t" else CAST_TYPES[target], a)
+            a = (
+                draw(CAST_TYPES[source], n, n)
+                if source != "float"
+                else (np.random.RandomState(n).randn(n) * 1e4).astype(np.float32)
+            )
+            got = run(
+                "cast_%s_%s" % (source, target),
+                np.uint16 if target == "bfloat16_t" else CAST_TYPES[target],
+                a,
+            )
             assert len(got) == n
             if source == "float" or source.startswith("int"):
                 with np.errstate(all="ignore"):
@@ -244,8 +370,10 @@ def test_integer_division(run, name):
     a, b = (np.array(v, dtype) for v in zip(*itertools.product(s, s)))
     near = rng.randint(info.min, info.max, 4000)
     some = np.concatenate([rng.randint(1, 100, 2000), rng.randint(info.min, info.max, 2000)])
-    multiples = [int(np.clip(k * d + o, info.min, info.max)) for k, d, o in
-                 zip(rng.randint(-70000, 70000, 4000), some, rng.randint(-1, 2, 4000))]
+    multiples = [
+        int(np.clip(k * d + o, info.min, info.max))
+        for k, d, o in zip(rng.randint(-70000, 70000, 4000), some, rng.randint(-1, 2, 4000))
+    ]
     a = np.concatenate([a, near, multiples, [info.max, info.min] * 300]).astype(dtype)
     b = np.concatenate([b, some, some, np.repeat(np.arange(1, 301), 2)]).astype(dtype)
     lowest = info.min if name == "int32_t" else 0
@@ -253,16 +381,22 @@ def test_integer_division(run, name):
     a, b = a[keep], b[keep]
     # TensorFlow's FloorDiv forms |a| + |b| - 1 where the signs differ: undefined beyond int32.
     total = abs(a.astype(np.int64)) + abs(b.astype(np.int64)) - 1
-    defined = ((a < 0) == (b < 0)) | (total <= 2 ** 31 - 1)
-    for probe, op in (("floordiv_", tf.math.floordiv), ("floormod_", tf.math.floormod), ("truncdiv_", tf.truncatediv),
-                      ("truncmod_", tf.truncatemod)):
+    defined = ((a < 0) == (b < 0)) | (total <= 2**31 - 1)
+    for probe, op in (
+        ("floordiv_", tf.math.floordiv),
+        ("floormod_", tf.math.floormod),
+        ("truncdiv_", tf.truncatediv),
+        ("truncmod_", tf.truncatemod),
+    ):
         wide = [v.astype(np.int32) for v in (a, b)]  # TensorFlow has no int16 kernel for some of them
         got, want = run(probe + name, dtype, a, b), evaluate(op, *wide).astype(dtype)
         keep = defined if probe == "floordiv_" else slice(None)
         same_bits(got[keep], want[keep])
     same_bits(run("floordiv_" + name, dtype, a, b), (a.astype(np.int64) // b).astype(dtype))
     for n in LENGTHS:
-        same_bits(run("floordiv_" + name, dtype, a[:n], b[:n]), (a[:n].astype(np.int64) // b[:n]).astype(dtype))
+        same_bits(
+            run("floordiv_" + name, dtype, a[:n], b[:n]), (a[:n].astype(np.int64) // b[:n]).astype(dtype)
+        )
 
 
 def test_round(run):

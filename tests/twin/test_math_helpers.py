@@ -1,7 +1,9 @@
-"""The float functions against float64 references: worst error in ULP on dense sweeps, and every special value.
+"""The float functions against float64 references: worst error in ULP on dense sweeps; special values.
 
-LIMITS is what README.md of the helpers states; the error is measured on the twin, whose Exp and Ln are libm's.
+The limits of FUNCTIONS are what README.md of the helpers states, measured on the twin, whose Exp and Ln are
+libm's.
 """
+
 import math
 
 import numpy as np
@@ -22,12 +24,13 @@ def sweep(low, high, n=20000, seed=0):
     rng = np.random.RandomState(seed)
     sign = 1 if low >= 0 else rng.choice([-1, 1], n)
     near = rng.uniform(low if low > -1 else -1, min(1, high), n)
-    return np.concatenate([rng.uniform(low, high, n), near, 10.0 ** rng.uniform(-30, np.log10(high), n) * sign]) \
-        .astype(np.float32)
+    return np.concatenate(
+        [rng.uniform(low, high, n), near, 10.0 ** rng.uniform(-30, np.log10(high), n) * sign]
+    ).astype(np.float32)
 
 
 def ulps(got, want):
-    """|got - want| in units of the last place of want; 0 where want overflows or is below the normal range."""
+    """|got - want| in units of the last place of want; 0 where want overflows or is subnormal."""
     want = np.asarray(want, np.float64)
     normal = np.isfinite(want) & (abs(want) < 3.4e38) & (abs(want) > 1.2e-38)
     with np.errstate(all="ignore"):
@@ -64,9 +67,45 @@ FUNCTIONS = {  # reference, [inputs], limit in ULP
     "tan": (np.tan, [sweep(-100, 100), sweep(-65536, 65536), sweep(-3e38, 3e38)], 1.7),
 }
 NAN, INF = np.nan, np.inf
-SPECIALS = np.array([NAN, INF, -INF, 0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 2.5, 1e-40, -1e-40, 1e38, -1e38, 3e-39,
-                     16777216, 16777217, 3.4028235e38, -3.4028235e38, 1e-30, 0.99999994, 1.0000001, 88.5, -88.5, 104,
-                     -104, 89.2, 65535.99, 65536, 1e5], np.float32)
+SPECIALS = np.array(
+    [
+        NAN,
+        INF,
+        -INF,
+        0.0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        2,
+        -2,
+        3,
+        -3,
+        2.5,
+        1e-40,
+        -1e-40,
+        1e38,
+        -1e38,
+        3e-39,
+        16777216,
+        16777217,
+        3.4028235e38,
+        -3.4028235e38,
+        1e-30,
+        0.99999994,
+        1.0000001,
+        88.5,
+        -88.5,
+        104,
+        -104,
+        89.2,
+        65535.99,
+        65536,
+        1e5,
+    ],
+    np.float32,
+)
 
 
 def check_specials(got, want, *arguments):
@@ -97,11 +136,13 @@ def test_binary(run, name, reference, limit):
     rng = np.random.RandomState(1)
     n = 50000
     if name == "pow":
-        cases = [(rng.uniform(0, 10, n), rng.uniform(-20, 20, n)),
-                 (np.exp(rng.uniform(-80, 80, n)), rng.uniform(-3, 3, n)),
-                 (rng.uniform(.5, 1.5, n), rng.uniform(-200, 200, n)),
-                 (1 + rng.uniform(-1e-3, 1e-3, n), rng.uniform(-80000, 80000, n)),
-                 (rng.uniform(-10, 0, n), rng.randint(-20, 20, n))]
+        cases = [
+            (rng.uniform(0, 10, n), rng.uniform(-20, 20, n)),
+            (np.exp(rng.uniform(-80, 80, n)), rng.uniform(-3, 3, n)),
+            (rng.uniform(0.5, 1.5, n), rng.uniform(-200, 200, n)),
+            (1 + rng.uniform(-1e-3, 1e-3, n), rng.uniform(-80000, 80000, n)),
+            (rng.uniform(-10, 0, n), rng.randint(-20, 20, n)),
+        ]
     else:
         cases = [(sweep(-10, 10), sweep(-10, 10, seed=1)), (sweep(-1e30, 1e30), sweep(-1e30, 1e30, seed=1))]
     with np.errstate(all="ignore"):
@@ -111,7 +152,9 @@ def test_binary(run, name, reference, limit):
             worst = error.argmax()
             assert error[worst] <= limit, (a[worst], b[worst], error[worst])
         a, b = (v.ravel() for v in np.meshgrid(SPECIALS, SPECIALS))
-        check_specials(run(name, np.float32, a, b), reference(a.astype(np.float64), b.astype(np.float64)), a, b)
+        check_specials(
+            run(name, np.float32, a, b), reference(a.astype(np.float64), b.astype(np.float64)), a, b
+        )
 
 
 def test_ranges(run):

@@ -1,4 +1,5 @@
 """Tiles, broadcasts and row padding against numpy, for every element width."""
+
 import itertools
 
 import numpy as np
@@ -7,8 +8,24 @@ import pytest
 from tests.twin import probes
 
 WIDTHS = {"int8_t": np.int8, "half": np.float16, "float": np.float32, "int64_t": np.int64}
-SHAPES = [(1, 1), (1, 5), (5, 1), (3, 7), (8, 8), (7, 16), (9, 17), (33, 3), (16, 31), (17, 33), (65, 9), (130, 2),
-          (2, 300), (70, 64), (5, 129), (64, 65)]
+SHAPES = [
+    (1, 1),
+    (1, 5),
+    (5, 1),
+    (3, 7),
+    (8, 8),
+    (7, 16),
+    (9, 17),
+    (33, 3),
+    (16, 31),
+    (17, 33),
+    (65, 9),
+    (130, 2),
+    (2, 300),
+    (70, 64),
+    (5, 129),
+    (64, 65),
+]
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +78,33 @@ def tile_case(dtype, sizes, gm_shape, broadcast, dense):
     gm_strides = [0 if b else s for b, s in zip(broadcast, strides)]
     ub = [1] * 4
     for i in (2, 1, 0):
-        ub[i] = ub[i + 1] * sizes[i + 1] if dense else \
-            (padded(dtype, ub[i + 1] * sizes[i + 1]) if i == 2 else ub[i + 1] * sizes[i + 1])
+        ub[i] = (
+            ub[i + 1] * sizes[i + 1]
+            if dense
+            else (padded(dtype, ub[i + 1] * sizes[i + 1]) if i == 2 else ub[i + 1] * sizes[i + 1])
+        )
     grid = np.indices(sizes)
-    return (np.array(list(sizes) + gm_strides + ub, np.int64), gm,
-            sum(g * s for g, s in zip(grid, gm_strides)), sum(g * s for g, s in zip(grid, ub)))
+    return (
+        np.array(list(sizes) + gm_strides + ub, np.int64),
+        gm,
+        sum(g * s for g, s in zip(grid, gm_strides)),
+        sum(g * s for g, s in zip(grid, ub)),
+    )
 
 
-TILES = [((1, 1, 1, 1), False), ((1, 1, 1, 37), True), ((1, 1, 5, 7), False), ((1, 3, 5, 7), False),
-         ((2, 3, 4, 9), False), ((2, 1, 4, 8), False), ((1, 6, 1, 8), False), ((3, 1, 1, 33), False),
-         ((2, 2, 2, 64), True), ((1, 1, 40, 1), False), ((4, 3, 2, 1), False)]
+TILES = [
+    ((1, 1, 1, 1), False),
+    ((1, 1, 1, 37), True),
+    ((1, 1, 5, 7), False),
+    ((1, 3, 5, 7), False),
+    ((2, 3, 4, 9), False),
+    ((2, 1, 4, 8), False),
+    ((1, 6, 1, 8), False),
+    ((3, 1, 1, 33), False),
+    ((2, 2, 2, 64), True),
+    ((1, 1, 40, 1), False),
+    ((4, 3, 2, 1), False),
+]
 
 
 @pytest.mark.parametrize("name", sorted(WIDTHS))

@@ -1,12 +1,14 @@
-// Why: TensorFlow's casts on x86 among float, half, bfloat16, int8, uint8, int16, int32, int64 and bool, from the casts
-// that the unit has. TensorFlow converts float to int32 with INT_MIN for NaN and everything out of range, to narrower
-// integers through int32 by dropping bits, to int64 with INT64_MIN; integers narrow by dropping bits; half and bfloat16
-// round half to even and go to integers through float; to bool is "not equal to zero" (NaN is true).
-//   CastTo<D, S>(dst, src, tmp, count)       every pair of the list above with D != S but bool as D; bool as S = uint8
-//   CastToBool<S>(dst u8, src, tmp, count)   the same S
+// Why: TensorFlow's casts on x86 among float, half, bfloat16, int8, uint8, int16, int32, int64 and bool, from
+// the casts that the unit has. TensorFlow converts float to int32 with INT_MIN for NaN and everything out of
+// range, to narrower integers through int32 by dropping bits, to int64 with INT64_MIN; integers narrow by
+// dropping bits; half and bfloat16 round half to even and go to integers through float; to bool is "not equal
+// to zero" (NaN is true).
+//   CastTo<D, S>(dst, src, tmp, count)       every pair of the list above with D != S but bool as D; bool as
+//   S = uint8 CastToBool<S>(dst u8, src, tmp, count)   the same S
 // Exact (bit for bit TensorFlow's) for all pairs. Scratch: min(round_up(count,256), chunk) * e/8 bytes with
 // e = CastEighths<D, S>() <= 163: CastTmpBytes<D, S>(count); 0 where the unit has the cast itself.
-// float or 16-bit float to int32/int64 and narrower, and CastToBool, use Select's reserved 8 KiB. Not in place.
+// float or 16-bit float to int32/int64 and narrower, and CastToBool, use Select's reserved 8 KiB. Not in
+// place.
 #pragma once
 #include "common.h"
 #include "compare.h"
@@ -23,12 +25,14 @@ constexpr bool kByte = kSame<T, int8_t> || kSame<T, uint8_t>;
 
 // Pairs that are one instruction of the unit with TensorFlow's result.
 template <typename D, typename S>
-constexpr bool kNativeCast =
-    (kSame<S, float> && (kSame<D, half> || kSame<D, bfloat16_t>)) ||
-    (kSame<D, float> && (kSame<S, half> || kSame<S, bfloat16_t> || kSame<S, int16_t> || kSame<S, int32_t> ||
-                         kSame<S, int64_t>)) ||
-    (kSame<D, half> && (kSame<S, int8_t> || kSame<S, uint8_t> || kSame<S, int16_t>)) ||
-    (kSame<D, int64_t> && kSame<S, int32_t>) || (kByte<D> && kByte<S>) || (kSame<D, int32_t> && kSame<S, int64_t>);
+constexpr bool kNativeCast = (kSame<S, float> && (kSame<D, half> || kSame<D, bfloat16_t>)) ||
+                             (kSame<D, float> &&
+                              (kSame<S, half> || kSame<S, bfloat16_t> || kSame<S, int16_t> ||
+                               kSame<S, int32_t> || kSame<S, int64_t>)) ||
+                             (kSame<D, half> &&
+                              (kSame<S, int8_t> || kSame<S, uint8_t> || kSame<S, int16_t>)) ||
+                             (kSame<D, int64_t> && kSame<S, int32_t>) || (kByte<D> && kByte<S>) ||
+                             (kSame<D, int32_t> && kSame<S, int64_t>);
 
 // The float (or half) stage that a pair passes through, and the scratch it takes, in 1/8 bytes an element.
 template <typename D, typename S>
@@ -36,10 +40,10 @@ __aicore__ constexpr inline uint32_t Eighths() {
   if (kSame<D, S> || kNativeCast<D, S>) return 0;
   uint32_t e = 0;
   if (kFloating<S>) {
-    if (!kSame<S, float>) e += 32;                                            // to float first
-    if (kFloating<D>) return e;                                               // half <-> bfloat16
-    if (kSame<D, int64_t>) return e + 1 + 2 + 16 + 16 + 32 + 64;              // bits, pair bits, flags, pairs, INT64_MIN
-    e += 1;                                                                   // the in-range bits
+    if (!kSame<S, float>) e += 32;                                // to float first
+    if (kFloating<D>) return e;                                   // half <-> bfloat16
+    if (kSame<D, int64_t>) return e + 1 + 2 + 16 + 16 + 32 + 64;  // bits, pair bits, flags, pairs, INT64_MIN
+    e += 1;                                                       // the in-range bits
     if (!kSame<D, int32_t>) e += 32;
     if (kByte<D>) e += 16 + 16;
     return e;
@@ -56,12 +60,14 @@ __aicore__ constexpr inline uint32_t Eighths() {
 }
 
 // Low halves of n int32: every second 16-bit word.
-__aicore__ inline void LowWords(const LocalTensor<int16_t>& dst, const LocalTensor<int32_t>& src, uint32_t n) {
+__aicore__ inline void LowWords(const LocalTensor<int16_t>& dst, const LocalTensor<int32_t>& src,
+                                uint32_t n) {
   uint64_t kept = 0;
   AscendC::GatherMask(dst, src.ReinterpretCast<int16_t>(), static_cast<uint8_t>(1), true, 2 * n,
                       AscendC::GatherMaskParams(1, 1, 8, 0), kept);
 }
-// Low bytes of n int16 (clobbered), through half, which holds them exactly. `byte_mask` is a 32 B block of 0x00ff.
+// Low bytes of n int16 (clobbered), through half, which holds them exactly. `byte_mask` is a 32 B block of
+// 0x00ff.
 template <typename D>
 __aicore__ inline void LowBytes(const LocalTensor<D>& dst, const LocalTensor<int16_t>& src,
                                 const LocalTensor<half>& wide, uint32_t n) {
@@ -79,8 +85,8 @@ __aicore__ inline void LowBytes(const LocalTensor<D>& dst, const LocalTensor<int
   AscendC::Cast(dst, wide, RoundMode::CAST_RINT, n);
 }
 
-// float to int32 as x86 does it: truncated, INT_MIN where that does not fit. The unit saturates and gives 0 for NaN;
-// only what is not below 2^31 (NaN included) needs repair. INT_MIN has the bits of -0.0f.
+// float to int32 as x86 does it: truncated, INT_MIN where that does not fit. The unit saturates and gives 0
+// for NaN; only what is not below 2^31 (NaN included) needs repair. INT_MIN has the bits of -0.0f.
 __aicore__ inline void FloatToInt32(const LocalTensor<int32_t>& dst, const LocalTensor<float>& src,
                                     const LocalTensor<uint8_t>& bits, uint32_t n) {
   AscendC::Cast(dst, src, RoundMode::CAST_TRUNC, n);
@@ -110,8 +116,8 @@ __aicore__ inline void FloatToInt64(const LocalTensor<int64_t>& dst, const Local
 }
 
 template <typename D, typename S>
-__aicore__ inline void CastChunk(const LocalTensor<D>& dst, const LocalTensor<S>& src, Scratch s, uint32_t chunk,
-                                 uint32_t n) {
+__aicore__ inline void CastChunk(const LocalTensor<D>& dst, const LocalTensor<S>& src, Scratch s,
+                                 uint32_t chunk, uint32_t n) {
   if constexpr (kFloating<S>) {
     LocalTensor<float> x;
     if constexpr (kSame<S, float>) {
@@ -216,17 +222,18 @@ __aicore__ constexpr inline uint32_t CastTmpBytes(uint32_t count) {
 }
 
 template <typename D, typename S>
-__aicore__ inline void CastTo(const LocalTensor<D>& dst, const LocalTensor<S>& src, const LocalTensor<uint8_t>& tmp,
-                              uint32_t count) {
+__aicore__ inline void CastTo(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   if constexpr (detail::kByte<D> && detail::kByte<S>) {  // the same bits
     const LocalTensor<uint16_t> from = src.template ReinterpretCast<uint16_t>();
     AscendC::Or(dst.template ReinterpretCast<uint16_t>(), from, from, static_cast<int32_t>((count + 1) / 2));
   } else if constexpr (kSame<D, int32_t> && kSame<S, int64_t>) {
     detail::TakeWords(dst, src.template ReinterpretCast<int32_t>(), false, count);
   } else if constexpr (detail::kNativeCast<D, S>) {
-    constexpr bool rounds = kSame<D, half> ? !detail::kByte<S> : kSame<D, bfloat16_t> || kSame<S, int32_t> ||
-                                             kSame<S, int64_t>;
-    AscendC::Cast(dst, src, rounds && !kSame<D, int64_t> ? RoundMode::CAST_RINT : RoundMode::CAST_NONE, count);
+    constexpr bool rounds =
+        kSame<D, half> ? !detail::kByte<S> : kSame<D, bfloat16_t> || kSame<S, int32_t> || kSame<S, int64_t>;
+    AscendC::Cast(dst, src, rounds && !kSame<D, int64_t> ? RoundMode::CAST_RINT : RoundMode::CAST_NONE,
+                  count);
   } else if constexpr (detail::Eighths<D, S>() == 0) {  // int32 to int16
     detail::LowWords(dst, src, count);
   } else {

@@ -1,5 +1,6 @@
-// Why: IsNan, IsInf, IsFinite, Sign and the integer forms of Abs that the unit lacks. The float classes are decided on
-// integers: |bits| minus the bits of infinity is above, at or below zero. Exact, whatever a compare does with NaN.
+// Why: IsNan, IsInf, IsFinite, Sign and the integer forms of Abs that the unit lacks. The float classes are
+// decided on integers: |bits| minus the bits of infinity is above, at or below zero. Exact, whatever a
+// compare does with NaN.
 //   IsNan, IsInf, IsFinite (dst u8, src, tmp, count)  T = float half
 //       scratch min(round_up(count,256), chunk) * e/8 + 32, e = 64 float, 32 half (ClassifyTmpBytes<T>)
 //   SignOf(dst, src, tmp, count)  T = float half int32; TensorFlow's: NaN and both zeros give +0
@@ -117,8 +118,8 @@ __aicore__ constexpr inline uint32_t SignTmpBytes(uint32_t count) {
 }
 // (x > 0) - (x < 0), each side a select of 1 against 0.
 template <typename T>
-__aicore__ inline void SignOf(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
-                              uint32_t count) {
+__aicore__ inline void SignOf(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   const uint32_t chunk = Least(RoundUp(count, 256), ChunkElements(SignEighths<T>()));
   Scratch s(tmp);
   if constexpr (kSame<T, int32_t>) {
@@ -151,8 +152,8 @@ __aicore__ constexpr inline uint32_t AbsIntTmpBytes(uint32_t count) {
   return ScratchBytes(count, 8 * sizeof(T));
 }
 template <typename T>
-__aicore__ inline void AbsInt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,
-                              uint32_t count) {
+__aicore__ inline void AbsInt(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   const uint32_t chunk = Least(RoundUp(count, 256), ChunkElements(8 * sizeof(T)));
   const LocalTensor<T> t = tmp.ReinterpretCast<T>();
   for (uint32_t at = 0; at < count; at += chunk) {
@@ -164,8 +165,8 @@ __aicore__ inline void AbsInt(const LocalTensor<T>& dst, const LocalTensor<T>& s
   }
 }
 template <typename T>
-__aicore__ inline void NegInt(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
-                              uint32_t count) {
+__aicore__ inline void NegInt(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                              const LocalTensor<uint8_t>&, uint32_t count) {
   AscendC::Muls(dst, src, static_cast<T>(-1), static_cast<int32_t>(count));
 }
 

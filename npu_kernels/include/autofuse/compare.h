@@ -1,12 +1,12 @@
-// Why: comparisons that give TensorFlow's bool (uint8 0/1). The unit compares half and float in all modes and int32 for
-// EQ only, into packed bits.
+// Why: comparisons that give TensorFlow's bool (uint8 0/1). The unit compares half and float in all modes and
+// int32 for EQ only, into packed bits.
 //   CompareToBool<mode>(dst u8, a, b, tmp, count)            T = half float int32 int16 int8 uint8 int64
 //   CompareScalarToBool<mode>(dst u8, a, scalar, tmp, count) the same types
-// int32 orders through Max/Min and EQ, so no difference is formed that could overflow; int16 through float and 8-bit
-// through half, both exact; int64 as two 32-bit words. NaN compares false except for NE (IEEE).
-// Scratch: min(round_up(count,256), chunk) * e/8 bytes, e = 33 half/float, 65 int32, 97 int16, 65 8-bit, 211 int64
-// (CompareTmpBytes<T>); the scalar form adds what a chunk of T takes (CompareScalarTmpBytes<T>). Uses Select's
-// reserved 8 KiB. dst may not be a source.
+// int32 orders through Max/Min and EQ, so no difference is formed that could overflow; int16 through float
+// and 8-bit through half, both exact; int64 as two 32-bit words. NaN compares false except for NE (IEEE).
+// Scratch: min(round_up(count,256), chunk) * e/8 bytes, e = 33 half/float, 65 int32, 97 int16, 65 8-bit, 211
+// int64 (CompareTmpBytes<T>); the scalar form adds what a chunk of T takes (CompareScalarTmpBytes<T>). Uses
+// Select's reserved 8 KiB. dst may not be a source.
 #pragma once
 #include "common.h"
 #include "fill.h"
@@ -62,27 +62,31 @@ constexpr bool kNegated = mode == CMPMODE::NE || mode == CMPMODE::GT || mode == 
 __aicore__ inline void TakeWords(const LocalTensor<int32_t>& dst, const LocalTensor<int32_t>& src, bool high,
                                  uint32_t n) {
   uint64_t kept = 0;
-  AscendC::GatherMask(dst, src, static_cast<uint8_t>(high ? 2 : 1), true, 2 * n, AscendC::GatherMaskParams(1, 1, 8, 0),
-                      kept);
+  AscendC::GatherMask(dst, src, static_cast<uint8_t>(high ? 2 : 1), true, 2 * n,
+                      AscendC::GatherMaskParams(1, 1, 8, 0), kept);
 }
 
 // One chunk; `b` holds n elements. ones: halves of 1 (0 where the relation is computed negated).
 template <CMPMODE mode, typename T>
-__aicore__ inline void CompareChunk(const LocalTensor<uint8_t>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b,
-                                    Scratch s, const LocalTensor<half>& ones, uint32_t chunk, uint32_t n) {
+__aicore__ inline void CompareChunk(const LocalTensor<uint8_t>& dst, const LocalTensor<T>& a,
+                                    const LocalTensor<T>& b, Scratch s, const LocalTensor<half>& ones,
+                                    uint32_t chunk, uint32_t n) {
   const LocalTensor<uint8_t> bits = s.Take<uint8_t>(chunk / 8);
   const LocalTensor<half> sel = s.Take<half>(chunk);
   if constexpr (sizeof(T) == 8) {
-    const LocalTensor<int32_t> ah = s.Take<int32_t>(chunk), al = s.Take<int32_t>(chunk), bh = s.Take<int32_t>(chunk),
-                               bl = s.Take<int32_t>(chunk), t = s.Take<int32_t>(chunk);
+    const LocalTensor<int32_t> ah = s.Take<int32_t>(chunk), al = s.Take<int32_t>(chunk),
+                               bh = s.Take<int32_t>(chunk), bl = s.Take<int32_t>(chunk),
+                               t = s.Take<int32_t>(chunk);
     const LocalTensor<uint8_t> equal = s.Take<uint8_t>(chunk / 8), low = s.Take<uint8_t>(chunk / 8);
-    const LocalTensor<int32_t> aw = a.template ReinterpretCast<int32_t>(), bw = b.template ReinterpretCast<int32_t>();
+    const LocalTensor<int32_t> aw = a.template ReinterpretCast<int32_t>(),
+                               bw = b.template ReinterpretCast<int32_t>();
     TakeWords(ah, aw, true, n);
     TakeWords(al, aw, false, n);
     TakeWords(bh, bw, true, n);
     TakeWords(bl, bw, false, n);
     Sync();
-    const LocalTensor<uint16_t> bits16 = bits.ReinterpretCast<uint16_t>(), low16 = low.ReinterpretCast<uint16_t>(),
+    const LocalTensor<uint16_t> bits16 = bits.ReinterpretCast<uint16_t>(),
+                                low16 = low.ReinterpretCast<uint16_t>(),
                                 equal16 = equal.ReinterpretCast<uint16_t>();
     const int32_t words = static_cast<int32_t>(RoundUp(n, 64) / 16);
     AscendC::Compare(equal, ah, bh, CMPMODE::EQ, RoundUp(n, 64));
@@ -91,7 +95,8 @@ __aicore__ inline void CompareChunk(const LocalTensor<uint8_t>& dst, const Local
       Sync();
       AscendC::And(bits16, equal16, low16, words);
     } else {
-      // The low words order as unsigned: flip their sign bit. (high relation) and (low relation or highs differ).
+      // The low words order as unsigned: flip their sign bit. (high relation) and (low relation or highs
+      // differ).
       AscendC::Adds(al, al, int32_t(-2147483647 - 1), static_cast<int32_t>(n));
       AscendC::Adds(bl, bl, int32_t(-2147483647 - 1), static_cast<int32_t>(n));
       Sync();
@@ -141,7 +146,8 @@ constexpr bool kComparesNegated = kNegated<mode> && (sizeof(T) == 8 || kSame<T, 
 
 template <CMPMODE mode, typename T>
 __aicore__ inline void CompareToBool(const LocalTensor<uint8_t>& dst, const LocalTensor<T>& a,
-                                     const LocalTensor<T>& b, const LocalTensor<uint8_t>& tmp, uint32_t count) {
+                                     const LocalTensor<T>& b, const LocalTensor<uint8_t>& tmp,
+                                     uint32_t count) {
   constexpr uint32_t kChunk = ChunkElements(CompareEighths<T>());
   const uint32_t chunk = Least(RoundUp(count, 256), kChunk);
   Scratch s(tmp);

@@ -1,14 +1,18 @@
 // Why: Erf and Erfc. float, dst is not src.
 //   ErfOf, ErfcOf (dst, src, tmp, count)
-// Scratch: min(round_up(count,256), chunk) * e/8 + 64 bytes, e = 161 Erf (ErfTmpBytes), 321 Erfc (ErfcTmpBytes). Uses
-// Select's reserved 8 KiB.
+// Scratch: min(round_up(count,256), chunk) * e/8 + 64 bytes, e = 161 Erf (ErfOfTmpBytes), 321 Erfc
+// (ErfcOfTmpBytes). Uses Select's reserved 8 KiB.
 #pragma once
 #include "math_base.h"
 
 namespace autofuse {
 
-__aicore__ constexpr inline uint32_t ErfTmpBytes(uint32_t count) { return detail::MathBytes<161, 1>(count); }
-__aicore__ constexpr inline uint32_t ErfcTmpBytes(uint32_t count) { return detail::MathBytes<321, 1>(count); }
+__aicore__ constexpr inline uint32_t ErfOfTmpBytes(uint32_t count) {
+  return detail::MathBytes<161, 1>(count);
+}
+__aicore__ constexpr inline uint32_t ErfcOfTmpBytes(uint32_t count) {
+  return detail::MathBytes<321, 1>(count);
+}
 
 namespace detail {
 
@@ -23,9 +27,10 @@ __aicore__ inline void ErfSeries(const Steps& o, const F& d, const F& x, const F
   o.Add(d, d, x);
 }
 
-// erfc(a) = exp(-a^2) N(t)/(1 + 2a) for a >= 0.5, t = (a-2)/(a+2), error 2^-30. a^2 is split: the head of a has an exact
-// square, and exp of the rest is expanded into N, so that only one exponential's error enters. a <= 10.5 is enough:
-// beyond, the result is below the smallest float. On return u is exp(-head^2), N = k + d. Clobbers a, v, w.
+// erfc(a) = exp(-a^2) N(t)/(1 + 2a) for a >= 0.5, t = (a-2)/(a+2), error 2^-30. a^2 is split: the head of a
+// has an exact square, and exp of the rest is expanded into N, so that only one exponential's error enters. a
+// <= 10.5 is enough: beyond, the result is below the smallest float. On return u is exp(-head^2), N = k + d.
+// Clobbers a, v, w.
 constexpr float kErfcScale = 1.2769783735275269f;
 __aicore__ inline void ErfcParts(const Steps& o, const F& d, const F& a, const F& u, const F& v, const F& w,
                                  const LocalTensor<uint16_t>& head_block) {
@@ -69,8 +74,8 @@ __aicore__ inline void ErfOf(const LocalTensor<float>& dst, const LocalTensor<fl
   using namespace detail;
   MathLoop<161, 1>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
     const LocalTensor<uint16_t> head = WordBlock(s, 0xfffff000u);
-    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk), v = s.Take<float>(chunk),
-            w = s.Take<float>(chunk), r = s.Take<float>(chunk);
+    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk),
+            v = s.Take<float>(chunk), w = s.Take<float>(chunk), r = s.Take<float>(chunk);
     const B small = s.Take<uint8_t>(chunk / 8);
     o.Abs(a, x);
     o.Test(small, a, 1.0f, CMPMODE::LT);
@@ -88,16 +93,17 @@ __aicore__ inline void ErfOf(const LocalTensor<float>& dst, const LocalTensor<fl
   });
 }
 
-// x < 0.5: 1 - erf(x) near zero, 2 minus the tail beyond; x >= 0.5: the tail. There erfc is relative to itself, so the
-// quotient N/(1 + 2a) is formed with its remainder.
+// x < 0.5: 1 - erf(x) near zero, 2 minus the tail beyond; x >= 0.5: the tail. There erfc is relative to
+// itself, so the quotient N/(1 + 2a) is formed with its remainder.
 __aicore__ inline void ErfcOf(const LocalTensor<float>& dst, const LocalTensor<float>& src,
                               const LocalTensor<uint8_t>& tmp, uint32_t count) {
   using namespace detail;
   MathLoop<321, 1>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
     const LocalTensor<uint16_t> head = WordBlock(s, 0xfffff000u);
-    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk), v = s.Take<float>(chunk),
-            w = s.Take<float>(chunk), r = s.Take<float>(chunk), q = s.Take<float>(chunk), y = s.Take<float>(chunk),
-            f = s.Take<float>(chunk), g = s.Take<float>(chunk), p = s.Take<float>(chunk);
+    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk),
+            v = s.Take<float>(chunk), w = s.Take<float>(chunk), r = s.Take<float>(chunk),
+            q = s.Take<float>(chunk), y = s.Take<float>(chunk), f = s.Take<float>(chunk),
+            g = s.Take<float>(chunk), p = s.Take<float>(chunk);
     const B bits = s.Take<uint8_t>(chunk / 8);
     o.Abs(a, x);
     ErfcParts(o, r, a, u, v, w, head);

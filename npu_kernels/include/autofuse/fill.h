@@ -1,5 +1,6 @@
 // Why: a scalar in every element, for any width (Duplicate has 16- and 32-bit types only).
-// FillScalar<T>(dst, value, count): no scratch. 8-bit: writes up to round_up(count, 2) bytes. Exact on every bit pattern.
+// FillScalar<T>(dst, value, count): no scratch. 8-bit: writes up to round_up(count, 2) bytes. Exact on every
+// bit pattern.
 #pragma once
 #include "common.h"
 
@@ -15,7 +16,8 @@ __aicore__ inline void FillScalar(const LocalTensor<T>& dst, T value, uint32_t c
     const uint64_t v = static_cast<uint64_t>(value);
     const LocalTensor<uint32_t> words = dst.template ReinterpretCast<uint32_t>();
     const uint32_t total = 2 * count;
-    // Even words and odd words are two masked fills of the same repeats; they share blocks, hence the barrier.
+    // Even words and odd words are two masked fills of the same repeats; they share blocks, hence the
+    // barrier.
     for (uint32_t odd = 0; odd < 2; ++odd) {
       const uint32_t word = static_cast<uint32_t>(odd ? v >> 32 : v);
       const uint64_t every = odd ? 0xAAAAAAAAAAAAAAAAull : 0x5555555555555555ull;

@@ -1,13 +1,15 @@
-// Why: division and remainder of int32 and int16, which the unit has no instruction for, and TensorFlow's Round.
+// Why: division and remainder of int32 and int16, which the unit has no instruction for, and TensorFlow's
+// Round.
 //   DivideInt<kFloor, kRemainder>(dst, a, b, tmp, count)   T = int32 int16; dst is no source
-//     kFloor: rounded towards minus infinity (FloorDiv, FloorMod), else towards zero (TruncateDiv, TruncateMod, Div, Mod)
-//     kRemainder: a - quotient*b instead of the quotient
-//   Exact for every a and every b but 0, and but int32 b = INT32_MIN and a quotient beyond the type (lowest / -1), for
-//   which the result is some number: TensorFlow raises an error on 0, so only a divisor known not to be 0 may come here.
-//   TensorFlow's own int32 FloorDiv overflows where the signs differ and |a| + |b| > 2^31; there this one is right.
-//   Scratch (DivideIntTmpBytes<T>): min(round_up(count,256), chunk) * e/8 bytes, e = 160 int32, 96 int16.
-//   RoundOf(dst, src, tmp, count)  float, to nearest, halves to even; as TensorFlow's Round gives +0 in [-0.5, 0) (Rint is
-//   Cast with CAST_RINT). Scratch (RoundTmpBytes): min(round_up(count,256), 1024) * 8 bytes. dst is not src.
+//     kFloor: rounded towards minus infinity (FloorDiv, FloorMod), else towards zero (TruncateDiv,
+//     TruncateMod, Div, Mod) kRemainder: a - quotient*b instead of the quotient
+//   Exact for every a and every b but 0, and but int32 b = INT32_MIN and a quotient beyond the type (lowest /
+//   -1), for which the result is some number: TensorFlow raises an error on 0, so only a divisor known not to
+//   be 0 may come here. TensorFlow's own int32 FloorDiv overflows where the signs differ and |a| + |b| >
+//   2^31; there this one is right. Scratch (DivideIntTmpBytes<T>): min(round_up(count,256), chunk) * e/8
+//   bytes, e = 160 int32, 96 int16. RoundOf(dst, src, tmp, count)  float, to nearest, halves to even; as
+//   TensorFlow's Round gives +0 in [-0.5, 0) (Rint is Cast with CAST_RINT). Scratch (RoundOfTmpBytes):
+//   min(round_up(count,256), 1024) * 8 bytes. dst is not src.
 #pragma once
 #include "common.h"
 
@@ -20,12 +22,13 @@ __aicore__ constexpr inline uint32_t DivideIntTmpBytes(uint32_t count) {
 
 namespace detail {
 
-// Quotient in q, remainder times the sign of b in r, 0 <= r < |b|. Two float estimates leave the quotient at most one
-// off; products wrap, but every remainder fits.
+// Quotient in q, remainder times the sign of b in r, 0 <= r < |b|. Two float estimates leave the quotient at
+// most one off; products wrap, but every remainder fits.
 __aicore__ inline void FloorDivide32(const LocalTensor<int32_t>& q, const LocalTensor<int32_t>& r,
                                      const LocalTensor<int32_t>& size, const LocalTensor<int32_t>& t,
                                      const LocalTensor<float>& x, const LocalTensor<float>& y,
-                                     const LocalTensor<int32_t>& a, const LocalTensor<int32_t>& b, uint32_t n) {
+                                     const LocalTensor<int32_t>& a, const LocalTensor<int32_t>& b,
+                                     uint32_t n) {
   const int32_t c = static_cast<int32_t>(n);
   AscendC::Cast(x, a, RoundMode::CAST_RINT, n);
   AscendC::Cast(y, b, RoundMode::CAST_RINT, n);
@@ -136,7 +139,8 @@ __aicore__ inline void DivideInt(const LocalTensor<T>& dst, const LocalTensor<T>
       Sync();
       AscendC::Cast(dst[at], q, RoundMode::CAST_TRUNC, n);
     } else {
-      const LocalTensor<int32_t> r = s.Take<int32_t>(chunk), size = s.Take<int32_t>(chunk), t = s.Take<int32_t>(chunk);
+      const LocalTensor<int32_t> r = s.Take<int32_t>(chunk), size = s.Take<int32_t>(chunk),
+                                 t = s.Take<int32_t>(chunk);
       const LocalTensor<float> x = s.Take<float>(chunk), y = s.Take<float>(chunk);
       const LocalTensor<int32_t> q = dst[at];
       detail::FloorDivide32(q, r, size, t, x, y, a[at], b[at], n);
@@ -155,11 +159,11 @@ __aicore__ inline void DivideInt(const LocalTensor<T>& dst, const LocalTensor<T>
   }
 }
 
-__aicore__ constexpr inline uint32_t RoundTmpBytes(uint32_t count) { return ScratchBytes(count, 64); }
+__aicore__ constexpr inline uint32_t RoundOfTmpBytes(uint32_t count) { return ScratchBytes(count, 64); }
 __aicore__ inline void RoundOf(const LocalTensor<float>& dst, const LocalTensor<float>& src,
                                const LocalTensor<uint8_t>& tmp, uint32_t count) {
-  // floor(x) - (floor(t) - rint(t)), t being x cut to where it may have a fraction: the difference is 0 or -1, and
-  // subtracting it makes -1 + 1 = +0 but keeps -0.
+  // floor(x) - (floor(t) - rint(t)), t being x cut to where it may have a fraction: the difference is 0 or
+  // -1, and subtracting it makes -1 + 1 = +0 but keeps -0.
   const uint32_t chunk = Least(RoundUp(count, 256), ChunkElements(64));
   for (uint32_t at = 0; at < count; at += chunk) {
     const uint32_t n = Least(count - at, chunk);

@@ -1,15 +1,19 @@
 // Why: Asin, Acos, Atan, Atan2. float, dst is no source.
 //   AsinOf, AcosOf, AtanOf (dst, src, tmp, count)   Atan2Of(dst, y, x, tmp, count)
-// Scratch: min(round_up(count,256), chunk) * 97/8 + 32 bytes (InverseTrigTmpBytes); Atan2: 130/8 (Atan2TmpBytes). Uses
-// Select's reserved 8 KiB. Asin and Acos give NaN outside [-1, 1]; odd functions keep the sign of zero; Atan2 has C's
-// results on signed zeros and infinities.
+// Scratch: min(round_up(count,256), chunk) * 97/8 + 32 bytes (InverseTrigTmpBytes); Atan2: 130/8
+// (Atan2OfTmpBytes). Uses Select's reserved 8 KiB. Asin and Acos give NaN outside [-1, 1]; odd functions keep
+// the sign of zero; Atan2 has C's results on signed zeros and infinities.
 #pragma once
 #include "math_base.h"
 
 namespace autofuse {
 
-__aicore__ constexpr inline uint32_t InverseTrigTmpBytes(uint32_t count) { return detail::MathBytes<97, 0>(count); }
-__aicore__ constexpr inline uint32_t Atan2TmpBytes(uint32_t count) { return detail::MathBytes<130, 0>(count); }
+__aicore__ constexpr inline uint32_t InverseTrigTmpBytes(uint32_t count) {
+  return detail::MathBytes<97, 0>(count);
+}
+__aicore__ constexpr inline uint32_t Atan2OfTmpBytes(uint32_t count) {
+  return detail::MathBytes<130, 0>(count);
+}
 
 namespace detail {
 
@@ -17,13 +21,15 @@ namespace detail {
 constexpr float kAsinPoly[] = {0.16666659712791443f, 0.07500503957271576f, 0.04451695457100868f,
                                0.03180773691587303f, 0.01443860400468111f, 0.03751645237207413f};
 // P of atan(x) = x + x^3 P(x^2), |x| <= 1, error 2^-33.
-constexpr float kAtanPoly[] = {-0.3333333134651184f,  0.19999927282333374f, -0.1428416669368744f,
-                               0.11094502359628677f,  -0.08985434472560883f, 0.07259423285722733f,
-                               -0.054515693336725235f, 0.034475550055503845f, -0.016299208626151085f,
-                               0.004926254972815514f, -0.0006979388417676091f};
+constexpr float kAtanPoly[] = {-0.3333333134651184f,   0.19999927282333374f,   -0.1428416669368744f,
+                               0.11094502359628677f,   -0.08985434472560883f,  0.07259423285722733f,
+                               -0.054515693336725235f, 0.034475550055503845f,  -0.016299208626151085f,
+                               0.004926254972815514f,  -0.0006979388417676091f};
 
-// Of |x|: z = (1 - a)/2 and s = sqrt(z) where a >= 0.5, z = a^2 and s = a below; d = s z P(z). Leaves a, z in u, s in v.
-__aicore__ inline void AsinParts(const Steps& o, const F& d, const F& a, const F& u, const F& v, const B& small) {
+// Of |x|: z = (1 - a)/2 and s = sqrt(z) where a >= 0.5, z = a^2 and s = a below; d = s z P(z). Leaves a, z in
+// u, s in v.
+__aicore__ inline void AsinParts(const Steps& o, const F& d, const F& a, const F& u, const F& v,
+                                 const B& small) {
   o.Test(small, a, 0.5f, CMPMODE::LT);
   o.Muls(u, a, -0.5f);
   o.Adds(u, u, 0.5f);
@@ -45,8 +51,8 @@ __aicore__ inline void AsinOf(const LocalTensor<float>& dst, const LocalTensor<f
     const B small = s.Take<uint8_t>(chunk / 8);
     o.Abs(a, src[at]);
     AsinParts(o, d, a, u, v, small);
-    o.Add(u, v, d);       // below 0.5
-    o.Muls(d, d, 2.0f);   // else pi/2 - 2 (s + s z P): the parts from large to small
+    o.Add(u, v, d);      // below 0.5
+    o.Muls(d, d, 2.0f);  // else pi/2 - 2 (s + s z P): the parts from large to small
     o.Adds(d, d, -kPiOver2Lo);
     o.Muls(v, v, -2.0f);
     o.Adds(v, v, kPiOver2Hi);
@@ -61,7 +67,8 @@ __aicore__ inline void AcosOf(const LocalTensor<float>& dst, const LocalTensor<f
                               const LocalTensor<uint8_t>& tmp, uint32_t count) {
   using namespace detail;
   MathLoop<97, 0>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
-    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk), v = s.Take<float>(chunk);
+    const F d = dst[at], x = src[at], a = s.Take<float>(chunk), u = s.Take<float>(chunk),
+            v = s.Take<float>(chunk);
     const B bits = s.Take<uint8_t>(chunk / 8);
     o.Abs(a, x);
     AsinParts(o, d, a, u, v, bits);

@@ -1,7 +1,8 @@
-// Why: the building blocks of the float functions: instructions with their barrier, polynomials, sign handling, and the
-// chunk loop. Everything is float; 16-bit floats pass through float outside. Only Add, Sub, Mul, Div, Sqrt (exact),
-// Exp and Ln of the unit are relied on, no Reciprocal or Rsqrt (low precision on the device).
-// Polynomials are minimax fits (npu_kernels/include/fit_polynomials.py); errors are stated per function in README.md.
+// Why: the building blocks of the float functions: instructions with their barrier, polynomials, sign
+// handling, and the chunk loop. Everything is float; 16-bit floats pass through float outside. Only Add, Sub,
+// Mul, Div, Sqrt (exact), Exp and Ln of the unit are relied on, no Reciprocal or Rsqrt (low precision on the
+// device). Polynomials are minimax fits (npu_kernels/include/fit_polynomials.py); errors are stated per
+// function in README.md.
 #pragma once
 #include "common.h"
 
@@ -9,12 +10,12 @@ namespace autofuse {
 
 constexpr uint32_t kMathBudget = 16384;
 constexpr float kInfinity = __builtin_inff();
-constexpr float kPiOver2Hi = 1.57079637050628662109375f;   // float(pi/2)
-constexpr float kPiOver2Lo = -4.37113900018624283e-8f;     // pi/2 - hi
+constexpr float kPiOver2Hi = 1.57079637050628662109375f;  // float(pi/2)
+constexpr float kPiOver2Lo = -4.37113900018624283e-8f;    // pi/2 - hi
 constexpr float kPiHi = 3.1415927410125732421875f;
 constexpr float kPiLo = -8.74227800037248566e-8f;
-constexpr float kLn2 = 0.693147182464599609375f;           // float(ln 2)
-constexpr float kLn2Lo = -1.904654323148236017e-9f;        // ln 2 - float(ln 2)
+constexpr float kLn2 = 0.693147182464599609375f;     // float(ln 2)
+constexpr float kLn2Lo = -1.904654323148236017e-9f;  // ln 2 - float(ln 2)
 
 namespace detail {
 
@@ -27,22 +28,70 @@ struct Steps {
   LocalTensor<uint16_t> sign_block;  // 32 B of 0x80000000
 
   __aicore__ inline int32_t N() const { return static_cast<int32_t>(n); }
-  __aicore__ inline void Add(const F& d, const F& a, const F& b) const { AscendC::Add(d, a, b, N()); Sync(); }
-  __aicore__ inline void Sub(const F& d, const F& a, const F& b) const { AscendC::Sub(d, a, b, N()); Sync(); }
-  __aicore__ inline void Mul(const F& d, const F& a, const F& b) const { AscendC::Mul(d, a, b, N()); Sync(); }
-  __aicore__ inline void Div(const F& d, const F& a, const F& b) const { AscendC::Div(d, a, b, N()); Sync(); }
-  __aicore__ inline void Adds(const F& d, const F& a, float k) const { AscendC::Adds(d, a, k, N()); Sync(); }
-  __aicore__ inline void Muls(const F& d, const F& a, float k) const { AscendC::Muls(d, a, k, N()); Sync(); }
-  __aicore__ inline void Mins(const F& d, const F& a, float k) const { AscendC::Mins(d, a, k, N()); Sync(); }
-  __aicore__ inline void Maxs(const F& d, const F& a, float k) const { AscendC::Maxs(d, a, k, N()); Sync(); }
-  __aicore__ inline void Min(const F& d, const F& a, const F& b) const { AscendC::Min(d, a, b, N()); Sync(); }
-  __aicore__ inline void Max(const F& d, const F& a, const F& b) const { AscendC::Max(d, a, b, N()); Sync(); }
-  __aicore__ inline void Exp(const F& d, const F& a) const { AscendC::Exp(d, a, N()); Sync(); }
-  __aicore__ inline void Ln(const F& d, const F& a) const { AscendC::Ln(d, a, N()); Sync(); }
-  __aicore__ inline void Sqrt(const F& d, const F& a) const { AscendC::Sqrt(d, a, N()); Sync(); }
-  __aicore__ inline void Abs(const F& d, const F& a) const { AscendC::Abs(d, a, N()); Sync(); }
-  __aicore__ inline void Set(const F& d, float k) const { AscendC::Duplicate(d, k, N()); Sync(); }
-  __aicore__ inline void Integral(const F& d, const F& a, RoundMode mode) const { AscendC::Cast(d, a, mode, n); Sync(); }
+  __aicore__ inline void Add(const F& d, const F& a, const F& b) const {
+    AscendC::Add(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Sub(const F& d, const F& a, const F& b) const {
+    AscendC::Sub(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Mul(const F& d, const F& a, const F& b) const {
+    AscendC::Mul(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Div(const F& d, const F& a, const F& b) const {
+    AscendC::Div(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Adds(const F& d, const F& a, float k) const {
+    AscendC::Adds(d, a, k, N());
+    Sync();
+  }
+  __aicore__ inline void Muls(const F& d, const F& a, float k) const {
+    AscendC::Muls(d, a, k, N());
+    Sync();
+  }
+  __aicore__ inline void Mins(const F& d, const F& a, float k) const {
+    AscendC::Mins(d, a, k, N());
+    Sync();
+  }
+  __aicore__ inline void Maxs(const F& d, const F& a, float k) const {
+    AscendC::Maxs(d, a, k, N());
+    Sync();
+  }
+  __aicore__ inline void Min(const F& d, const F& a, const F& b) const {
+    AscendC::Min(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Max(const F& d, const F& a, const F& b) const {
+    AscendC::Max(d, a, b, N());
+    Sync();
+  }
+  __aicore__ inline void Exp(const F& d, const F& a) const {
+    AscendC::Exp(d, a, N());
+    Sync();
+  }
+  __aicore__ inline void Ln(const F& d, const F& a) const {
+    AscendC::Ln(d, a, N());
+    Sync();
+  }
+  __aicore__ inline void Sqrt(const F& d, const F& a) const {
+    AscendC::Sqrt(d, a, N());
+    Sync();
+  }
+  __aicore__ inline void Abs(const F& d, const F& a) const {
+    AscendC::Abs(d, a, N());
+    Sync();
+  }
+  __aicore__ inline void Set(const F& d, float k) const {
+    AscendC::Duplicate(d, k, N());
+    Sync();
+  }
+  __aicore__ inline void Integral(const F& d, const F& a, RoundMode mode) const {
+    AscendC::Cast(d, a, mode, n);
+    Sync();
+  }
   // bits = a (mode) k
   __aicore__ inline void Test(const B& bits, const F& a, float k, CMPMODE mode) const {
     AscendC::CompareScalar(bits, a, k, mode, RoundUp(n, 64));
@@ -110,7 +159,8 @@ struct Steps {
     Mul(d, d, x);
     Add(d, d, x);
   }
-  // Keeps the upper 12 bits of the significand: products of two such numbers are exact. `head_block` holds 0xfffff000.
+  // Keeps the upper 12 bits of the significand: products of two such numbers are exact. `head_block` holds
+  // 0xfffff000.
   __aicore__ inline void Head(const F& d, const F& a, const LocalTensor<uint16_t>& head_block) const {
     AndBlock(d.ReinterpretCast<uint16_t>(), a.ReinterpretCast<uint16_t>(), head_block, 2 * n);
     Sync();
@@ -123,8 +173,8 @@ __aicore__ inline LocalTensor<uint16_t> WordBlock(Scratch& s, uint32_t word) {
   return block.ReinterpretCast<uint16_t>();
 }
 
-// Runs body(steps, at, scratch, chunk) over chunks. kEighths: scratch of the body, 1/8 bytes an element; the sign block
-// takes 32 B more, `kBlocks` further blocks 32 B each (the body takes them once per chunk).
+// Runs body(steps, at, scratch, chunk) over chunks. kEighths: scratch of the body, 1/8 bytes an element; the
+// sign block takes 32 B more, `kBlocks` further blocks 32 B each (the body takes them once per chunk).
 template <uint32_t kEighths, uint32_t kBlocks, typename Body>
 __aicore__ inline void MathLoop(const LocalTensor<uint8_t>& tmp, uint32_t count, Body body) {
   const uint32_t chunk = Least(RoundUp(count, 256), ChunkElements(kEighths, kMathBudget));

@@ -1,10 +1,11 @@
 // Why: Pow on floats with C's results on every special case. dst is no source.
 //   PowOf(dst, x, y, tmp, count)
-// Scratch: min(round_up(count,256), 256) * 325/8 + 64 bytes (PowTmpBytes). Uses Select's reserved 8 KiB.
+// Scratch: min(round_up(count,256), 256) * 325/8 + 64 bytes (PowOfTmpBytes). Uses Select's reserved 8 KiB.
 //
-// |x| = 2^e m with m in [sqrt(1/2), sqrt(2)). log2 |x| = e + (2 atanh(s))/ln 2 with s = (m-1)/(m+1) is formed as a
-// sum of two floats (the quotient with its remainder, products of 12-bit heads being exact), multiplied by y the same
-// way, and split into an integer n and a rest f: the result is 2^n exp(f ln 2). Its sign and the special cases follow.
+// |x| = 2^e m with m in [sqrt(1/2), sqrt(2)). log2 |x| = e + (2 atanh(s))/ln 2 with s = (m-1)/(m+1) is formed
+// as a sum of two floats (the quotient with its remainder, products of 12-bit heads being exact), multiplied
+// by y the same way, and split into an integer n and a rest f: the result is 2^n exp(f ln 2). Its sign and
+// the special cases follow.
 #pragma once
 #include "math_base.h"
 
@@ -13,13 +14,15 @@ namespace autofuse {
 namespace detail {
 constexpr uint32_t kPowEighths = 10 * 32 + 5;
 }
-__aicore__ constexpr inline uint32_t PowTmpBytes(uint32_t count) { return detail::MathBytes<detail::kPowEighths, 1>(count); }
+__aicore__ constexpr inline uint32_t PowOfTmpBytes(uint32_t count) {
+  return detail::MathBytes<detail::kPowEighths, 1>(count);
+}
 
 namespace detail {
 
 // (h, l) = log2 of the positive finite a, |l| small against h. Clobbers a. e is the exponent, then scratch.
-__aicore__ inline void Log2Pair(const Steps& o, const F& h, const F& l, const F& a, const F& e, const F& m, const F& g,
-                                const F& t, const F& u, const F& v, const F& w, const B& bits,
+__aicore__ inline void Log2Pair(const Steps& o, const F& h, const F& l, const F& a, const F& e, const F& m,
+                                const F& g, const F& t, const F& u, const F& v, const F& w, const B& bits,
                                 const LocalTensor<uint16_t>& head) {
   // R of atanh(s) = s + s^3/3 + s^5 R(s^2), |s| <= 0.172: error 2^-37 of the whole.
   constexpr float c[] = {0.2000008076429367f, 0.14273066818714142f, 0.11721660196781158f};
@@ -64,8 +67,8 @@ __aicore__ inline void Log2Pair(const Steps& o, const F& h, const F& l, const F&
   o.Sub(h, h, w);
   o.Sub(h, h, l);
   o.Div(h, h, g);  // what s lacks
-  // s^3/3 counts for 1% of the sum, so it too comes as two floats: s^2 = v + g with v = u*u exact, the head of v times u
-  // is exact (l), and so is the head of that times a head of 1/3.
+  // s^3/3 counts for 1% of the sum, so it too comes as two floats: s^2 = v + g with v = u*u exact, the head
+  // of v times u is exact (l), and so is the head of that times a head of 1/3.
   o.Mul(v, u, u);
   o.Head(w, v, head);
   o.Sub(g, v, w);
@@ -124,15 +127,16 @@ __aicore__ inline void Log2Pair(const Steps& o, const F& h, const F& l, const F&
 }
 }  // namespace detail
 
-__aicore__ inline void PowOf(const LocalTensor<float>& dst, const LocalTensor<float>& x, const LocalTensor<float>& y,
-                             const LocalTensor<uint8_t>& tmp, uint32_t count) {
+__aicore__ inline void PowOf(const LocalTensor<float>& dst, const LocalTensor<float>& x,
+                             const LocalTensor<float>& y, const LocalTensor<uint8_t>& tmp, uint32_t count) {
   using namespace detail;
   MathLoop<kPowEighths, 1>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
     const LocalTensor<uint16_t> head = WordBlock(s, 0xfffff000u);
     const F d = dst[at], xs = x[at], ys = y[at];
-    const F a = s.Take<float>(chunk), e = s.Take<float>(chunk), m = s.Take<float>(chunk), g = s.Take<float>(chunk),
-            h = s.Take<float>(chunk), l = s.Take<float>(chunk), t = s.Take<float>(chunk), u = s.Take<float>(chunk),
-            v = s.Take<float>(chunk), w = s.Take<float>(chunk);
+    const F a = s.Take<float>(chunk), e = s.Take<float>(chunk), m = s.Take<float>(chunk),
+            g = s.Take<float>(chunk), h = s.Take<float>(chunk), l = s.Take<float>(chunk),
+            t = s.Take<float>(chunk), u = s.Take<float>(chunk), v = s.Take<float>(chunk),
+            w = s.Take<float>(chunk);
     const B p = s.Take<uint8_t>(chunk / 8), q = s.Take<uint8_t>(chunk / 8), r = s.Take<uint8_t>(chunk / 8),
             odd = s.Take<uint8_t>(chunk / 8), whole = s.Take<uint8_t>(chunk / 8);
     o.Abs(a, xs);

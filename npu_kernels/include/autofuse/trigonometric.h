@@ -1,12 +1,12 @@
 // Why: Sin, Cos, Tan on the whole float range. float, dst is not src.
 //   SinOf, CosOf, TanOf (dst, src, tmp, count)
-// Scratch: min(round_up(count,256), 256) * 289/8 + 4352 bytes (TrigTmpBytes): 13,600 at most. Uses Select's reserved
-// 8 KiB. Infinities and NaN give NaN; odd functions keep the sign of zero.
+// Scratch: min(round_up(count,256), 256) * 289/8 + 4352 bytes (TrigTmpBytes): 13,600 at most. Uses Select's
+// reserved 8 KiB. Infinities and NaN give NaN; odd functions keep the sign of zero.
 //
-// x = q*pi/2 + r. Up to 65,536, q has 16 bits and pi/2 is taken off in pieces of 8 bits whose products are exact. Beyond,
-// the bits of 2/pi that matter are looked up by exponent and multiplied digit by digit (the method of Payne and Hanek).
-// The long way runs only for a chunk that holds such a number: its maximum goes to the scalar unit, one V-to-S round
-// trip a chunk. r comes as two floats.
+// x = q*pi/2 + r. Up to 65,536, q has 16 bits and pi/2 is taken off in pieces of 8 bits whose products are
+// exact. Beyond, the bits of 2/pi that matter are looked up by exponent and multiplied digit by digit (the
+// method of Payne and Hanek). The long way runs only for a chunk that holds such a number: its maximum goes
+// to the scalar unit, one V-to-S round trip a chunk. r comes as two floats.
 #pragma once
 #include "math_base.h"
 
@@ -54,12 +54,12 @@ __aicore__ inline void ModFour(const Steps& o, const F& t, const F& u) {
   o.Sub(t, t, u);
 }
 
-// The same for |x| >= kLongFrom, finite; other elements get some finite result. o.n <= kLongLanes. With x = M 256^a,
-// M of four base-256 digits, and 2/pi = sum c_j 256^-(j+1), the term M_i c_j counts for 256^(i+a-j-1): powers above 0
-// are multiples of 4 turns, powers 0 to -8 are kept.
+// The same for |x| >= kLongFrom, finite; other elements get some finite result. o.n <= kLongLanes. With x = M
+// 256^a, M of four base-256 digits, and 2/pi = sum c_j 256^-(j+1), the term M_i c_j counts for 256^(i+a-j-1):
+// powers above 0 are multiples of 4 turns, powers 0 to -8 are kept.
 __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const F& l, const F& x, Scratch s) {
-  constexpr uint8_t digits[] = {0,  0,  162, 249, 131, 110, 78,  68,  21, 41, 252, 39, 87,
-                                209, 245, 52, 221, 192, 219, 98, 149, 153, 60, 67, 144, 65};
+  constexpr uint8_t digits[] = {0,   0,   162, 249, 131, 110, 78, 68,  21,  41, 252, 39,  87,
+                                209, 245, 52,  221, 192, 219, 98, 149, 153, 60, 67,  144, 65};
   const F table = s.Take<float>(32);
   AscendC::Duplicate(table, 0.0f, 32);
   for (uint32_t k = 2; k < 26; ++k) {
@@ -68,12 +68,14 @@ __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const 
     AscendC::Duplicate(table, static_cast<float>(digits[k]), lane, 1, 1, 8);
   }
   Sync();
-  const LocalTensor<uint16_t> fraction_block = WordBlock(s, 0x007fffffu), one_block = WordBlock(s, 0x4b000000u);
+  const LocalTensor<uint16_t> fraction_block = WordBlock(s, 0x007fffffu),
+                              one_block = WordBlock(s, 0x4b000000u);
   const F t = s.Take<float>(kLongLanes), u = s.Take<float>(kLongLanes), offsets = s.Take<float>(kLongLanes);
   F m[4], sum[9];
   for (uint32_t i = 0; i < 4; ++i) m[i] = s.Take<float>(kLongLanes);
   for (uint32_t i = 0; i < 9; ++i) sum[i] = s.Take<float>(kLongLanes);
-  // t: |x| where it belongs here, so that exponents stay in the table. The exponent field less 142 is 8*index + shift.
+  // t: |x| where it belongs here, so that exponents stay in the table. The exponent field less 142 is 8*index
+  // + shift.
   o.Abs(t, x);
   o.Maxs(t, t, kLongFrom);
   o.Mins(t, t, 3.4028234663852886e38f);
@@ -116,7 +118,8 @@ __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const 
       o.Add(sum[d - i], sum[d - i], t);
     }
   }
-  // h = the sum mod 4 down to 256^-2, exact; then its integer part goes to q and the rest joins as two floats.
+  // h = the sum mod 4 down to 256^-2, exact; then its integer part goes to q and the rest joins as two
+  // floats.
   o.Muls(t, sum[1], 1.0f / 256.0f);
   ModFour(o, t, u);
   ModFour(o, sum[0], u);
@@ -134,7 +137,10 @@ __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const 
   }
   for (uint32_t k = 8; k > 5; --k) {  // the smallest first
     o.Muls(t, sum[k], k == 8 ? 0x1p-64f : k == 7 ? 0x1p-56f : 0x1p-48f);
-    if (k == 8) o.Muls(u, t, 1.0f); else o.Add(u, u, t);
+    if (k == 8)
+      o.Muls(u, t, 1.0f);
+    else
+      o.Add(u, u, t);
   }
   o.Add(l, l, u);
   // The sum of the tail may carry past a half: fold it in before q is final.
@@ -171,10 +177,10 @@ __aicore__ inline void ReduceLong(const Steps& o, const F& q, const F& h, const 
   o.Mul(l, l, t);
 }
 
-// Whether any |x| reaches kLongFrom. It is a maximum of zeros and ones, so NaN has no say. `most` holds one float,
-// `flags` n, `work` what ReduceMax asks for.
-__aicore__ inline bool AnyLong(const Steps& o, const F& magnitude, const F& flags, const F& most, const F& work,
-                               const B& bits) {
+// Whether any |x| reaches kLongFrom. It is a maximum of zeros and ones, so NaN has no say. `most` holds one
+// float, `flags` n, `work` what ReduceMax asks for.
+__aicore__ inline bool AnyLong(const Steps& o, const F& magnitude, const F& flags, const F& most,
+                               const F& work, const B& bits) {
   o.Test(bits, magnitude, kLongFrom, CMPMODE::GE);
   o.Set(flags, 1.0f);
   o.Pick(flags, bits, flags, 0.0f);
@@ -224,7 +230,8 @@ __aicore__ inline Reduced Reduce(const Steps& o, const F& x, Scratch s, uint32_t
 
 // sin(r + l) = r + (r t P(t) + l), error 2^-37 relative to r; t = r*r.
 __aicore__ inline void SinSeries(const Steps& o, const F& d, const F& r, const F& l, const F& t) {
-  constexpr float c[] = {-0.1666666716337204f, 0.008333329111337662f, -0.0001983921101782471f, 2.717159077292308e-06f};
+  constexpr float c[] = {-0.1666666716337204f, 0.008333329111337662f, -0.0001983921101782471f,
+                         2.717159077292308e-06f};
   o.Poly(d, t, c);
   o.Mul(d, d, t);
   o.Mul(d, d, r);
@@ -247,31 +254,32 @@ __aicore__ inline void CosSeries(const Steps& o, const F& d, const F& r, const F
 
 // sin of the quadrant q + turn: the odd quadrants take the cosine, the upper two change the sign.
 __aicore__ inline void SinOrCos(const F& dst, const F& src, const B& tmp, uint32_t count, float turn) {
-  MathLoop<kTrigEighths, kTrigBlocks>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
-    const F d = dst[at], x = src[at];
-    const Reduced r = Reduce(o, x, s, chunk);
-    o.Mul(r.t, r.h, r.h);
-    SinSeries(o, d, r.h, r.l, r.t);
-    CosSeries(o, r.u, r.h, r.l, r.t, r.v);
-    if (turn != 0.0f) o.Adds(r.q, r.q, turn);
-    o.Muls(r.t, r.q, 0.5f);
-    o.Integral(r.t, r.t, RoundMode::CAST_FLOOR);  // q / 2
-    o.Muls(r.v, r.t, 2.0f);
-    o.Sub(r.q, r.q, r.v);  // 1 in odd quadrants
-    o.Test(r.bits, r.q, 0.5f, CMPMODE::LT);
-    o.Pick(d, r.bits, d, r.u);
-    o.Muls(r.v, r.t, 0.5f);
-    o.Integral(r.v, r.v, RoundMode::CAST_FLOOR);
-    o.Muls(r.v, r.v, 2.0f);
-    o.Sub(r.t, r.t, r.v);  // 1 in the upper quadrants
-    o.Muls(r.t, r.t, -2.0f);
-    o.Adds(r.t, r.t, 1.0f);
-    o.Mul(d, d, r.t);
-    if (turn == 0.0f) {  // sin(-0) is -0
-      o.Test(r.bits, x, 0.0f, CMPMODE::EQ);
-      o.Pick(d, r.bits, x, d);
-    }
-  });
+  MathLoop<kTrigEighths, kTrigBlocks>(tmp, count,
+                                      [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
+                                        const F d = dst[at], x = src[at];
+                                        const Reduced r = Reduce(o, x, s, chunk);
+                                        o.Mul(r.t, r.h, r.h);
+                                        SinSeries(o, d, r.h, r.l, r.t);
+                                        CosSeries(o, r.u, r.h, r.l, r.t, r.v);
+                                        if (turn != 0.0f) o.Adds(r.q, r.q, turn);
+                                        o.Muls(r.t, r.q, 0.5f);
+                                        o.Integral(r.t, r.t, RoundMode::CAST_FLOOR);  // q / 2
+                                        o.Muls(r.v, r.t, 2.0f);
+                                        o.Sub(r.q, r.q, r.v);  // 1 in odd quadrants
+                                        o.Test(r.bits, r.q, 0.5f, CMPMODE::LT);
+                                        o.Pick(d, r.bits, d, r.u);
+                                        o.Muls(r.v, r.t, 0.5f);
+                                        o.Integral(r.v, r.v, RoundMode::CAST_FLOOR);
+                                        o.Muls(r.v, r.v, 2.0f);
+                                        o.Sub(r.t, r.t, r.v);  // 1 in the upper quadrants
+                                        o.Muls(r.t, r.t, -2.0f);
+                                        o.Adds(r.t, r.t, 1.0f);
+                                        o.Mul(d, d, r.t);
+                                        if (turn == 0.0f) {  // sin(-0) is -0
+                                          o.Test(r.bits, x, 0.0f, CMPMODE::EQ);
+                                          o.Pick(d, r.bits, x, d);
+                                        }
+                                      });
 }
 
 }  // namespace detail
@@ -291,30 +299,32 @@ __aicore__ inline void CosOf(const LocalTensor<float>& dst, const LocalTensor<fl
 __aicore__ inline void TanOf(const LocalTensor<float>& dst, const LocalTensor<float>& src,
                              const LocalTensor<uint8_t>& tmp, uint32_t count) {
   using namespace detail;
-  MathLoop<kTrigEighths, kTrigBlocks>(tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
-    constexpr float c[] = {0.3333335220813751f,   0.13332527875900269f,     0.05407557263970375f, 0.02119966223835945f,
-                           0.011053705587983131f, -0.00019129496649838984f, 0.004516881424933672f};
-    const F d = dst[at], x = src[at];
-    const Reduced r = Reduce(o, x, s, chunk);
-    o.Mul(r.t, r.h, r.h);
-    o.Poly(d, r.t, c);
-    o.Mul(d, d, r.t);
-    o.Mul(d, d, r.h);
-    o.Mul(r.u, r.l, r.t);
-    o.Add(r.u, r.u, r.l);
-    o.Add(d, d, r.u);
-    o.Add(d, d, r.h);
-    o.Set(r.u, -1.0f);
-    o.Div(r.u, r.u, d);
-    o.Muls(r.t, r.q, 0.5f);
-    o.Integral(r.t, r.t, RoundMode::CAST_FLOOR);
-    o.Muls(r.t, r.t, 2.0f);
-    o.Sub(r.q, r.q, r.t);
-    o.Test(r.bits, r.q, 0.5f, CMPMODE::LT);
-    o.Pick(d, r.bits, d, r.u);
-    o.Test(r.bits, x, 0.0f, CMPMODE::EQ);
-    o.Pick(d, r.bits, x, d);
-  });
+  MathLoop<kTrigEighths, kTrigBlocks>(
+      tmp, count, [&](const Steps& o, uint32_t at, Scratch& s, uint32_t chunk) {
+        constexpr float c[] = {0.3333335220813751f,  0.13332527875900269f,  0.05407557263970375f,
+                               0.02119966223835945f, 0.011053705587983131f, -0.00019129496649838984f,
+                               0.004516881424933672f};
+        const F d = dst[at], x = src[at];
+        const Reduced r = Reduce(o, x, s, chunk);
+        o.Mul(r.t, r.h, r.h);
+        o.Poly(d, r.t, c);
+        o.Mul(d, d, r.t);
+        o.Mul(d, d, r.h);
+        o.Mul(r.u, r.l, r.t);
+        o.Add(r.u, r.u, r.l);
+        o.Add(d, d, r.u);
+        o.Add(d, d, r.h);
+        o.Set(r.u, -1.0f);
+        o.Div(r.u, r.u, d);
+        o.Muls(r.t, r.q, 0.5f);
+        o.Integral(r.t, r.t, RoundMode::CAST_FLOOR);
+        o.Muls(r.t, r.t, 2.0f);
+        o.Sub(r.q, r.q, r.t);
+        o.Test(r.bits, r.q, 0.5f, CMPMODE::LT);
+        o.Pick(d, r.bits, d, r.u);
+        o.Test(r.bits, x, 0.0f, CMPMODE::EQ);
+        o.Pick(d, r.bits, x, d);
+      });
 }
 
 }  // namespace autofuse

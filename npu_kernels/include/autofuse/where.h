@@ -1,10 +1,11 @@
-// Why: dst = cond ? a : b with a bool (uint8) condition. Values are moved as bits, so every pattern, NaN payloads
-// included, comes out as it went in.
-//   WhereSelect(dst, cond, a, b, tmp, count)   T = half float int32 uint32 int16 uint16 bfloat16 int8 uint8 int64
+// Why: dst = cond ? a : b with a bool (uint8) condition. Values are moved as bits, so every pattern, NaN
+// payloads included, comes out as it went in.
+//   WhereSelect(dst, cond, a, b, tmp, count)   T = half float int32 uint32 int16 uint16 bfloat16 int8 uint8
+//   int64
 // a and b may each be a tensor or a scalar of T (not for 64-bit).
-// Scratch: min(round_up(count,256), chunk) * e/8 bytes, e = 17 for 16/32-bit, 65 for 8-bit, 50 for 64-bit; a scalar
-// operand adds 8*sizeof(T) each (WhereTmpBytes<T>(count, scalars)). Uses Select's reserved 8 KiB.
-// In place: dst may be a or b for 16/32/64-bit types; dst may not be cond.
+// Scratch: min(round_up(count,256), chunk) * e/8 bytes, e = 17 for 16/32-bit, 65 for 8-bit, 50 for 64-bit; a
+// scalar operand adds 8*sizeof(T) each (WhereTmpBytes<T>(count, scalars)). Uses Select's reserved 8 KiB. In
+// place: dst may be a or b for 16/32/64-bit types; dst may not be cond.
 #pragma once
 #include "common.h"
 #include "fill.h"
@@ -23,8 +24,9 @@ __aicore__ constexpr inline uint32_t WhereTmpBytes(uint32_t count, uint32_t scal
 namespace detail {
 
 template <typename T>
-__aicore__ inline void WhereChunk(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond, const LocalTensor<T>& a,
-                                  const LocalTensor<T>& b, Scratch s, uint32_t chunk, uint32_t n) {
+__aicore__ inline void WhereChunk(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond,
+                                  const LocalTensor<T>& a, const LocalTensor<T>& b, Scratch s, uint32_t chunk,
+                                  uint32_t n) {
   const auto mode = SELMODE::VSEL_TENSOR_TENSOR_MODE;
   if constexpr (sizeof(T) == 8) {
     const LocalTensor<uint8_t> bits = s.Take<uint8_t>(chunk / 4);
@@ -61,9 +63,9 @@ __aicore__ inline void WhereChunk(const LocalTensor<T>& dst, const LocalTensor<u
 }
 
 template <typename T, bool kScalarA, bool kScalarB>
-__aicore__ inline void WhereLoop(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond, const LocalTensor<T>& a,
-                                 T a_value, const LocalTensor<T>& b, T b_value, const LocalTensor<uint8_t>& tmp,
-                                 uint32_t count) {
+__aicore__ inline void WhereLoop(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond,
+                                 const LocalTensor<T>& a, T a_value, const LocalTensor<T>& b, T b_value,
+                                 const LocalTensor<uint8_t>& tmp, uint32_t count) {
   constexpr uint32_t kScalars = (kScalarA ? 1 : 0) + (kScalarB ? 1 : 0);
   const uint32_t chunk = Least(RoundUp(count, 256), ChunkElements(WhereEighths<T>(kScalars)));
   Scratch s(tmp);
@@ -78,7 +80,8 @@ __aicore__ inline void WhereLoop(const LocalTensor<T>& dst, const LocalTensor<ui
   }
   for (uint32_t at = 0; at < count; at += chunk) {
     if (at || kScalars) Sync();
-    WhereChunk<T>(dst[at], cond[at], kScalarA ? fa : a[at], kScalarB ? fb : b[at], s, chunk, Least(count - at, chunk));
+    WhereChunk<T>(dst[at], cond[at], kScalarA ? fa : a[at], kScalarB ? fb : b[at], s, chunk,
+                  Least(count - at, chunk));
   }
 }
 
@@ -86,13 +89,14 @@ __aicore__ inline void WhereLoop(const LocalTensor<T>& dst, const LocalTensor<ui
 
 template <typename T>
 __aicore__ inline void WhereSelect(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond,
-                                   const LocalTensor<T>& a, const LocalTensor<T>& b, const LocalTensor<uint8_t>& tmp,
-                                   uint32_t count) {
+                                   const LocalTensor<T>& a, const LocalTensor<T>& b,
+                                   const LocalTensor<uint8_t>& tmp, uint32_t count) {
   detail::WhereLoop<T, false, false>(dst, cond, a, T(), b, T(), tmp, count);
 }
 template <typename T>
 __aicore__ inline void WhereSelect(const LocalTensor<T>& dst, const LocalTensor<uint8_t>& cond,
-                                   const LocalTensor<T>& a, T b, const LocalTensor<uint8_t>& tmp, uint32_t count) {
+                                   const LocalTensor<T>& a, T b, const LocalTensor<uint8_t>& tmp,
+                                   uint32_t count) {
   detail::WhereLoop<T, false, true>(dst, cond, a, T(), a, b, tmp, count);
 }
 template <typename T>

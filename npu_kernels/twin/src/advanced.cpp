@@ -1,5 +1,5 @@
-// Why: the high-level math functions: libm's values, and the real functions' contracts: no operand may overlap
-// another (a few are exempt), and the shared temporary buffer has at least the documented minimum.
+// Why: the high-level math functions: libm's values, and the real functions' contracts: no operand may
+// overlap another (a few are exempt), and the shared temporary buffer has at least the documented minimum.
 #include "vector_base.h"
 
 namespace twin {
@@ -23,7 +23,8 @@ constexpr Rule kRules[] = {
     {kFrac, 4, 0, false, false},  {kGelu, 3, 3, true, false},     {kLog, 0, 0, false, false},
     {kLog10, 0, 0, false, false}};
 
-void CheckTmp(Core& c, const TensorRef& tmp, uint64_t bytes, const CountOperand& d, const CountOperand* s, uint32_t n) {
+void CheckTmp(Core& c, const TensorRef& tmp, uint64_t bytes, const CountOperand& d, const CountOperand* s,
+              uint32_t n) {
 #if TWIN_CHECK
   if (!bytes) return;
   CheckView(c, tmp, bytes, kBlock, "sharedTmpBuffer");
@@ -38,8 +39,8 @@ void CheckTmp(Core& c, const TensorRef& tmp, uint64_t bytes, const CountOperand&
 }
 }  // namespace
 
-void UnaryTmp(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, const TensorRef& tmp, uint64_t count,
-              Site at) {
+void UnaryTmp(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, const TensorRef& tmp,
+              uint64_t count, Site at) {
   Core& c = Enter(Name(op), at);
   const UnaryFn f = FindUnary(op, t);
   const Rule* rule = nullptr;
@@ -58,8 +59,8 @@ void UnaryTmp(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, const
   TraceVector(c, t, d, count, w, 0, nullptr, 0);
 }
 
-void BinaryTmp(BinaryOp op, DType t, const TensorRef& d, const TensorRef& a, const TensorRef& b, const TensorRef& tmp,
-               uint64_t count, Site at) {
+void BinaryTmp(BinaryOp op, DType t, const TensorRef& d, const TensorRef& a, const TensorRef& b,
+               const TensorRef& tmp, uint64_t count, Site at) {
   Core& c = Enter(Name(op), at);
   const BinaryFn f = FindBinary(op, t, t);
   if (!f) UnsupportedType(t);

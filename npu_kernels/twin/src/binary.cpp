@@ -1,38 +1,97 @@
-// Why: what the two-source instructions compute. Max and Min give TensorFlow's choice on NaN and signed zeros, integer
-// arithmetic wraps (docs/twin.md, assumptions).
+// Why: what the two-source instructions compute. Max and Min give TensorFlow's choice on NaN and signed
+// zeros, integer arithmetic wraps (docs/twin.md, assumptions).
 #include "loops.h"
 
 namespace twin {
 inline namespace TWIN_ABI {
 
 const char* Name(BinaryOp op) {
-  static const char* const names[kBinaryOps] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "And", "Or", "AddRelu",
-                                                "SubRelu", "MulAddDst", "FusedMulAdd", "FusedMulAddRelu", "Power",
-                                                "Fmod", "Xor"};
+  static const char* const names[kBinaryOps] = {"Add",
+                                                "Sub",
+                                                "Mul",
+                                                "Div",
+                                                "Max",
+                                                "Min",
+                                                "And",
+                                                "Or",
+                                                "AddRelu",
+                                                "SubRelu",
+                                                "MulAddDst",
+                                                "FusedMulAdd",
+                                                "FusedMulAddRelu",
+                                                "Power",
+                                                "Fmod",
+                                                "Xor"};
   return names[op];
 }
 
 namespace {
-struct AddOp { template <typename T> T operator()(T a, T b) const { return a + b; } };
-struct SubOp { template <typename T> T operator()(T a, T b) const { return a - b; } };
-struct MulOp { template <typename T> T operator()(T a, T b) const { return a * b; } };
-struct DivOp { template <typename T> T operator()(T a, T b) const { return a / b; } };
-struct MaxOp { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
-struct MinOp { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
+struct AddOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct SubOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a - b;
+  }
+};
+struct MulOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+struct DivOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+struct MaxOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+struct MinOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
 struct AddReluOp {
-  template <typename T> T operator()(T a, T b) const { const T v = a + b; return v < T(0) ? T(0) : v; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    const T v = a + b;
+    return v < T(0) ? T(0) : v;
+  }
 };
 struct SubReluOp {
-  template <typename T> T operator()(T a, T b) const { const T v = a - b; return v < T(0) ? T(0) : v; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    const T v = a - b;
+    return v < T(0) ? T(0) : v;
+  }
 };
-struct PowOp { float operator()(float a, float b) const { return static_cast<float>(std::pow(double(a), double(b))); } };
-struct FmodOp { float operator()(float a, float b) const { return std::fmod(a, b); } };
+struct PowOp {
+  float operator()(float a, float b) const { return static_cast<float>(std::pow(double(a), double(b))); }
+};
+struct FmodOp {
+  float operator()(float a, float b) const { return std::fmod(a, b); }
+};
 
 template <typename F>
-void OnFloat(void* d, const void* a, const void* b, uint64_t n) { Map2<float>(d, a, b, n, F()); }
+void OnFloat(void* d, const void* a, const void* b, uint64_t n) {
+  Map2<float>(d, a, b, n, F());
+}
 // Wraps: computed on the unsigned type. 16-bit products are formed in 32 bits, where they can't overflow.
 template <typename F>
-void OnInt32(void* d, const void* a, const void* b, uint64_t n) { Map2<uint32_t>(d, a, b, n, F()); }
+void OnInt32(void* d, const void* a, const void* b, uint64_t n) {
+  Map2<uint32_t>(d, a, b, n, F());
+}
 template <typename F>
 void OnInt16(void* d, const void* a, const void* b, uint64_t n) {
   Map2<uint16_t>(d, a, b, n, [](uint16_t x, uint16_t y) {
@@ -40,7 +99,9 @@ void OnInt16(void* d, const void* a, const void* b, uint64_t n) {
   });
 }
 template <typename T, typename F>
-void OnSigned(void* d, const void* a, const void* b, uint64_t n) { Map2<T>(d, a, b, n, F()); }
+void OnSigned(void* d, const void* a, const void* b, uint64_t n) {
+  Map2<T>(d, a, b, n, F());
+}
 
 // The chosen operand's own bits come out, a NaN's payload included.
 template <bool max>
@@ -54,11 +115,16 @@ void PickHalf(void* d, const void* a, const void* b, uint64_t n) {
 template <typename F>
 BinaryFn Arithmetic(DType t) {
   switch (t) {
-    case kF32: return {OnFloat<F>};
-    case kF16: return {OnFloat<F>, true};
-    case kI32: return {OnInt32<F>};
-    case kI16: return {OnInt16<F>};
-    default: return {};
+    case kF32:
+      return {OnFloat<F>};
+    case kF16:
+      return {OnFloat<F>, true};
+    case kI32:
+      return {OnInt32<F>};
+    case kI16:
+      return {OnInt16<F>};
+    default:
+      return {};
   }
 }
 
@@ -79,7 +145,8 @@ void AddRelu16(void* d, const void* a, const void* b, uint64_t n) {
   });
 }
 
-// Three operands: dst is read too. One rounding for the product, one for the sum: the unit is not assumed to fuse.
+// Three operands: dst is read too. One rounding for the product, one for the sum: the unit is not assumed to
+// fuse.
 template <typename F>
 void Into32(void* d, const void* a, const void* b, uint64_t n, F f) {
   float* to = static_cast<float*>(d);
@@ -91,22 +158,32 @@ template <typename F>
 void Into16(void* d, const void* a, const void* b, uint64_t n, F f) {
   uint16_t* to = static_cast<uint16_t*>(d);
   const uint16_t *x = static_cast<const uint16_t*>(a), *y = static_cast<const uint16_t*>(b);
-  for (uint64_t i = 0; i < n; ++i) to[i] = HalfBits(f(HalfToFloat(to[i]), HalfToFloat(x[i]), HalfToFloat(y[i])));
+  for (uint64_t i = 0; i < n; ++i)
+    to[i] = HalfBits(f(HalfToFloat(to[i]), HalfToFloat(x[i]), HalfToFloat(y[i])));
 }
 float MulAdd(float d, float x, float y) { return d + x * y; }
 float FusedAdd(float d, float x, float y) { return x * d + y; }
-float FusedAddRelu(float d, float x, float y) { const float v = x * d + y; return v < 0.0f ? 0.0f : v; }
+float FusedAddRelu(float d, float x, float y) {
+  const float v = x * d + y;
+  return v < 0.0f ? 0.0f : v;
+}
 template <float (*f)(float, float, float)>
-void IntoFloat(void* d, const void* a, const void* b, uint64_t n) { Into32(d, a, b, n, f); }
+void IntoFloat(void* d, const void* a, const void* b, uint64_t n) {
+  Into32(d, a, b, n, f);
+}
 template <float (*f)(float, float, float)>
-void IntoHalf(void* d, const void* a, const void* b, uint64_t n) { Into16(d, a, b, n, f); }
+void IntoHalf(void* d, const void* a, const void* b, uint64_t n) {
+  Into16(d, a, b, n, f);
+}
 void MulAddWide(void* d, const void* a, const void* b, uint64_t n) {
   float* to = static_cast<float*>(d);
   const uint16_t *x = static_cast<const uint16_t*>(a), *y = static_cast<const uint16_t*>(b);
   for (uint64_t i = 0; i < n; ++i) to[i] += HalfToFloat(x[i]) * HalfToFloat(y[i]);
 }
 template <float (*f)(float, float, float)>
-BinaryFn Into(DType t) { return {t == kF32 ? IntoFloat<f> : t == kF16 ? IntoHalf<f> : nullptr}; }
+BinaryFn Into(DType t) {
+  return {t == kF32 ? IntoFloat<f> : t == kF16 ? IntoHalf<f> : nullptr};
+}
 
 void PowInt(void* d, const void* a, const void* b, uint64_t n) {
   Map2<int32_t>(d, a, b, n, [](int32_t x, int32_t y) {
@@ -127,11 +204,16 @@ BinaryFn Floating(DType t) {
 template <typename F, bool max>
 BinaryFn Choice(DType t) {
   switch (t) {
-    case kF32: return {OnFloat<F>};
-    case kF16: return {PickHalf<max>};
-    case kI32: return {OnSigned<int32_t, F>};
-    case kI16: return {OnSigned<int16_t, F>};
-    default: return {};
+    case kF32:
+      return {OnFloat<F>};
+    case kF16:
+      return {PickHalf<max>};
+    case kI32:
+      return {OnSigned<int32_t, F>};
+    case kI16:
+      return {OnSigned<int16_t, F>};
+    default:
+      return {};
   }
 }
 }  // namespace
@@ -140,23 +222,40 @@ BinaryFn FindBinary(BinaryOp op, DType t, DType src_t) {
   if (t != src_t) return {op == kMulAddDst && t == kF32 && src_t == kF16 ? MulAddWide : nullptr};
   const bool word = t == kI16 || t == kU16;
   switch (op) {
-    case kAdd: return Arithmetic<AddOp>(t);
-    case kSub: return Arithmetic<SubOp>(t);
-    case kMul: return Arithmetic<MulOp>(t);
-    case kDiv: return Floating<DivOp>(t);
-    case kMax: return Choice<MaxOp, true>(t);
-    case kMin: return Choice<MinOp, false>(t);
-    case kAnd: return {word ? And16 : nullptr};
-    case kOr: return {word ? Or16 : nullptr};
-    case kXor: return {word ? Xor16 : nullptr};
-    case kAddRelu: return t == kI16 ? BinaryFn{AddRelu16<true>} : Floating<AddReluOp>(t);
-    case kSubRelu: return t == kI16 ? BinaryFn{AddRelu16<false>} : Floating<SubReluOp>(t);
-    case kMulAddDst: return Into<MulAdd>(t);
-    case kFusedMulAdd: return Into<FusedAdd>(t);
-    case kFusedMulAddRelu: return Into<FusedAddRelu>(t);
-    case kPower: return t == kI32 ? BinaryFn{PowInt} : Floating<PowOp>(t);
-    case kFmod: return Floating<FmodOp>(t);
-    case kBinaryOps: break;
+    case kAdd:
+      return Arithmetic<AddOp>(t);
+    case kSub:
+      return Arithmetic<SubOp>(t);
+    case kMul:
+      return Arithmetic<MulOp>(t);
+    case kDiv:
+      return Floating<DivOp>(t);
+    case kMax:
+      return Choice<MaxOp, true>(t);
+    case kMin:
+      return Choice<MinOp, false>(t);
+    case kAnd:
+      return {word ? And16 : nullptr};
+    case kOr:
+      return {word ? Or16 : nullptr};
+    case kXor:
+      return {word ? Xor16 : nullptr};
+    case kAddRelu:
+      return t == kI16 ? BinaryFn{AddRelu16<true>} : Floating<AddReluOp>(t);
+    case kSubRelu:
+      return t == kI16 ? BinaryFn{AddRelu16<false>} : Floating<SubReluOp>(t);
+    case kMulAddDst:
+      return Into<MulAdd>(t);
+    case kFusedMulAdd:
+      return Into<FusedAdd>(t);
+    case kFusedMulAddRelu:
+      return Into<FusedAddRelu>(t);
+    case kPower:
+      return t == kI32 ? BinaryFn{PowInt} : Floating<PowOp>(t);
+    case kFmod:
+      return Floating<FmodOp>(t);
+    case kBinaryOps:
+      break;
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // Why: Cast between the dtype pairs the vector unit has, with its rounding modes, and Duplicate.
-// Float to integer saturates and NaN gives 0; float to float16 overflows to infinity (docs/twin.md, assumptions).
+// Float to integer saturates and NaN gives 0; float to float16 overflows to infinity (docs/twin.md,
+// assumptions).
 #include "loops.h"
 
 namespace twin {
@@ -13,11 +14,16 @@ using CastFn = void (*)(void* d, const void* s, uint64_t n, RoundMode mode);
 template <RoundMode mode>
 inline float Rounded(float x) {
   switch (mode) {
-    case RoundMode::CAST_FLOOR: return RoundDown(x);
-    case RoundMode::CAST_CEIL: return RoundUp(x);
-    case RoundMode::CAST_ROUND: return RoundAway(x);
-    case RoundMode::CAST_TRUNC: return RoundToZero(x);
-    default: return RoundEven(x);
+    case RoundMode::CAST_FLOOR:
+      return RoundDown(x);
+    case RoundMode::CAST_CEIL:
+      return RoundUp(x);
+    case RoundMode::CAST_ROUND:
+      return RoundAway(x);
+    case RoundMode::CAST_TRUNC:
+      return RoundToZero(x);
+    default:
+      return RoundEven(x);
   }
 }
 
@@ -28,11 +34,16 @@ void RoundAll(float* to, const float* from, uint64_t n) {
 }
 void RoundFloats(float* to, const float* from, uint64_t n, RoundMode mode) {
   switch (mode) {
-    case RoundMode::CAST_FLOOR: return RoundAll<RoundMode::CAST_FLOOR>(to, from, n);
-    case RoundMode::CAST_CEIL: return RoundAll<RoundMode::CAST_CEIL>(to, from, n);
-    case RoundMode::CAST_ROUND: return RoundAll<RoundMode::CAST_ROUND>(to, from, n);
-    case RoundMode::CAST_TRUNC: return RoundAll<RoundMode::CAST_TRUNC>(to, from, n);
-    default: return RoundAll<RoundMode::CAST_RINT>(to, from, n);
+    case RoundMode::CAST_FLOOR:
+      return RoundAll<RoundMode::CAST_FLOOR>(to, from, n);
+    case RoundMode::CAST_CEIL:
+      return RoundAll<RoundMode::CAST_CEIL>(to, from, n);
+    case RoundMode::CAST_ROUND:
+      return RoundAll<RoundMode::CAST_ROUND>(to, from, n);
+    case RoundMode::CAST_TRUNC:
+      return RoundAll<RoundMode::CAST_TRUNC>(to, from, n);
+    default:
+      return RoundAll<RoundMode::CAST_RINT>(to, from, n);
   }
 }
 
@@ -54,14 +65,18 @@ inline I Saturate(float r) {
 }
 
 inline int64_t Saturate64(float r) {
-  return r != r ? 0 : r >= 9223372036854775808.0f ? INT64_MAX : r < -9223372036854775808.0f
-             ? INT64_MIN : static_cast<int64_t>(r);
+  return r != r                        ? 0
+         : r >= 9223372036854775808.0f ? INT64_MAX
+         : r < -9223372036854775808.0f ? INT64_MIN
+                                       : static_cast<int64_t>(r);
 }
 template <typename I>
 void StoreInts(I* to, const float* from, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) {
-    if constexpr (sizeof(I) == 8) to[i] = Saturate64(from[i]);
-    else to[i] = Saturate<I>(from[i]);
+    if constexpr (sizeof(I) == 8)
+      to[i] = Saturate64(from[i]);
+    else
+      to[i] = Saturate<I>(from[i]);
   }
 }
 void BrainsToFloats(float* to, const uint16_t* from, uint64_t n) {
@@ -84,8 +99,8 @@ void FloatToFloat(void* d, const void* s, uint64_t n, RoundMode mode) {
   RoundFloats(static_cast<float*>(d), static_cast<const float*>(s), n, mode);
 }
 
-// Adjusts a magnitude rounded to nearest (storage bits without sign) to a directed mode. `exact` is |x|, `near` the
-// magnitude's value. Away from zero adds one storage unit, towards zero takes one.
+// Adjusts a magnitude rounded to nearest (storage bits without sign) to a directed mode. `exact` is |x|,
+// `near` the magnitude's value. Away from zero adds one storage unit, towards zero takes one.
 inline uint16_t Directed(uint16_t near_bits, float near, float x, RoundMode mode, uint16_t infinity) {
   const float a = FromBits(Bits(x) & 0x7fffffffu);
   const bool negative = Bits(x) >> 31;
@@ -94,14 +109,19 @@ inline uint16_t Directed(uint16_t near_bits, float near, float x, RoundMode mode
   const uint16_t below = near < a ? near_bits : static_cast<uint16_t>(near_bits - 1);
   const uint16_t above = static_cast<uint16_t>(below + 1);
   switch (mode) {
-    case RoundMode::CAST_FLOOR: return negative ? above : below;
-    case RoundMode::CAST_CEIL: return negative ? below : above;
-    case RoundMode::CAST_TRUNC: return below;
-    case RoundMode::CAST_ODD: return below & 1 ? below : above;
+    case RoundMode::CAST_FLOOR:
+      return negative ? above : below;
+    case RoundMode::CAST_CEIL:
+      return negative ? below : above;
+    case RoundMode::CAST_TRUNC:
+      return below;
+    case RoundMode::CAST_ODD:
+      return below & 1 ? below : above;
     case RoundMode::CAST_ROUND: {  // halves away from zero; the spacing is exact in double
       return near_bits == above ? above : below;
     }
-    default: return near_bits;
+    default:
+      return near_bits;
   }
 }
 void FloatToHalf(void* d, const void* s, uint64_t n, RoundMode mode) {
@@ -158,15 +178,24 @@ void IntToFloat(void* d, const void* s, uint64_t n, RoundMode mode) {
     const __int128 gap = static_cast<__int128>(from[i]) - static_cast<__int128>(near);  // what rounding lost
     float r = near;
     if (gap != 0) {
-      const float down = gap > 0 ? near : std::nextafter(near, -INFINITY), up = gap > 0 ? std::nextafter(near, INFINITY) : near;
+      const float down = gap > 0 ? near : std::nextafter(near, -INFINITY),
+                  up = gap > 0 ? std::nextafter(near, INFINITY) : near;
       const __int128 to_down = static_cast<__int128>(from[i]) - static_cast<__int128>(down);
       const __int128 to_up = static_cast<__int128>(up) - static_cast<__int128>(from[i]);
       const bool negative = from[i] < 0;
       switch (mode) {
-        case RoundMode::CAST_FLOOR: r = down; break;
-        case RoundMode::CAST_CEIL: r = up; break;
-        case RoundMode::CAST_TRUNC: r = negative ? up : down; break;
-        default: r = to_down < to_up ? down : to_up < to_down ? up : negative ? down : up; break;
+        case RoundMode::CAST_FLOOR:
+          r = down;
+          break;
+        case RoundMode::CAST_CEIL:
+          r = up;
+          break;
+        case RoundMode::CAST_TRUNC:
+          r = negative ? up : down;
+          break;
+        default:
+          r = to_down < to_up ? down : to_up < to_down ? up : negative ? down : up;
+          break;
       }
     }
     to[i] = r;
@@ -204,19 +233,29 @@ struct Pair {
   CastFn f;
   uint8_t modes;  // bit per RoundMode
 };
-const Pair kCasts[] = {
-    {kF16, kI8, IntToHalf<int8_t>, kNoneOnly},   {kF16, kU8, IntToHalf<uint8_t>, kNoneOnly},
-    {kF16, kI16, IntToHalf<int16_t>, kNone5},    {kF32, kI16, IntToFloat<int16_t>, kNoneOnly},
-    {kI8, kF16, ToInt<kF16, int8_t>, kNone5},      {kU8, kF16, ToInt<kF16, uint8_t>, kNone5},
-    {kI16, kF16, ToInt<kF16, int16_t>, kAll5},     {kI32, kF16, ToInt<kF16, int32_t>, kAll5},
-    {kI32, kBF16, ToInt<kBF16, int32_t>, kAll5},            {kF32, kF16, HalfToFloats, kNoneOnly},
-    {kF32, kBF16, BrainToFloats, kNoneOnly},     {kF32, kF32, FloatToFloat, kAll5},
-    {kF16, kF32, FloatToHalf, kNone5Odd},        {kBF16, kF32, FloatToBrain, kAll5},
-    {kI16, kF32, ToInt<kF32, int16_t>, kAll5},    {kI32, kF32, ToInt<kF32, int32_t>, kAll5},
-    {kI64, kF32, ToInt<kF32, int64_t>, kAll5},           {kF32, kI32, IntToFloat<int32_t>, kNone5},
-    {kI16, kI32, Narrow<int16_t, int32_t>, kNoneOnly}, {kI64, kI32, Widen32, kNoneOnly},
-    {kF16, kI32, Int32ToHalf, kNone5Odd},        {kI32, kI64, Narrow<int32_t, int64_t>, kNoneOnly},
-    {kF32, kI64, IntToFloat<int64_t>, kAll5}};
+const Pair kCasts[] = {{kF16, kI8, IntToHalf<int8_t>, kNoneOnly},
+                       {kF16, kU8, IntToHalf<uint8_t>, kNoneOnly},
+                       {kF16, kI16, IntToHalf<int16_t>, kNone5},
+                       {kF32, kI16, IntToFloat<int16_t>, kNoneOnly},
+                       {kI8, kF16, ToInt<kF16, int8_t>, kNone5},
+                       {kU8, kF16, ToInt<kF16, uint8_t>, kNone5},
+                       {kI16, kF16, ToInt<kF16, int16_t>, kAll5},
+                       {kI32, kF16, ToInt<kF16, int32_t>, kAll5},
+                       {kI32, kBF16, ToInt<kBF16, int32_t>, kAll5},
+                       {kF32, kF16, HalfToFloats, kNoneOnly},
+                       {kF32, kBF16, BrainToFloats, kNoneOnly},
+                       {kF32, kF32, FloatToFloat, kAll5},
+                       {kF16, kF32, FloatToHalf, kNone5Odd},
+                       {kBF16, kF32, FloatToBrain, kAll5},
+                       {kI16, kF32, ToInt<kF32, int16_t>, kAll5},
+                       {kI32, kF32, ToInt<kF32, int32_t>, kAll5},
+                       {kI64, kF32, ToInt<kF32, int64_t>, kAll5},
+                       {kF32, kI32, IntToFloat<int32_t>, kNone5},
+                       {kI16, kI32, Narrow<int16_t, int32_t>, kNoneOnly},
+                       {kI64, kI32, Widen32, kNoneOnly},
+                       {kF16, kI32, Int32ToHalf, kNone5Odd},
+                       {kI32, kI64, Narrow<int32_t, int64_t>, kNoneOnly},
+                       {kF32, kI64, IntToFloat<int64_t>, kAll5}};
 
 CastFn FindCast(DType dt, DType st, RoundMode mode) {
   for (const Pair& p : kCasts) {
@@ -232,7 +271,8 @@ CastFn FindCast(DType dt, DType st, RoundMode mode) {
 
 void SetDeq(float scale, Site at) { Enter("SetDeqScale", at).deq = scale; }
 
-void Convert(DType dt, DType st, const TensorRef& d, const TensorRef& s, RoundMode mode, uint64_t count, Site at) {
+void Convert(DType dt, DType st, const TensorRef& d, const TensorRef& s, RoundMode mode, uint64_t count,
+             Site at) {
   Core& c = Enter("Cast", at);
   const CastFn f = FindCast(dt, st, mode);
   if (!count) return;
@@ -274,10 +314,12 @@ void ConvertRepeat(DType dt, DType st, const TensorRef& d, const TensorRef& s, R
   TraceVector(c, dt, d, elements, dw > sw ? dw : sw, p.repeats, strides, 2);
 }
 
-// --- Duplicate ---------------------------------------------------------------------------------------------------
+// --- Duplicate
+// ---------------------------------------------------------------------------------------------------
 namespace {
 void NeedFillType(DType t) {
-  if (t != kI16 && t != kU16 && t != kF16 && t != kBF16 && t != kI32 && t != kU32 && t != kF32) UnsupportedType(t);
+  if (t != kI16 && t != kU16 && t != kF16 && t != kBF16 && t != kI32 && t != kU32 && t != kF32)
+    UnsupportedType(t);
 }
 template <typename T>
 void FillWith(void* d, const void* scalar, uint64_t n) {
@@ -294,13 +336,16 @@ void Fill(DType t, const TensorRef& d, const void* scalar, uint64_t count, Site 
   const CountOperand dst{&d, count * Width(t), "dst"};
   StartCount(c, dst, nullptr, 0, true);
   SetGood(c, d.addr, dst.bytes, true);
-  if (Width(t) == 2) FillWith<uint16_t>(c.ub + d.addr, scalar, count);
-  else FillWith<uint32_t>(c.ub + d.addr, scalar, count);
+  if (Width(t) == 2)
+    FillWith<uint16_t>(c.ub + d.addr, scalar, count);
+  else
+    FillWith<uint32_t>(c.ub + d.addr, scalar, count);
   FinishCount(c, dst, nullptr, 0);
   TraceVector(c, t, d, count, Width(t), 0, nullptr, 0);
 }
 
-void FillRepeat(DType t, const TensorRef& d, const void* scalar, MaskSpec m, uint32_t repeat, Strides ds, Site at) {
+void FillRepeat(DType t, const TensorRef& d, const void* scalar, MaskSpec m, uint32_t repeat, Strides ds,
+                Site at) {
   Core& c = Enter("Duplicate", at);
   NeedFillType(t);
   const uint32_t w = Width(t);
@@ -310,8 +355,10 @@ void FillRepeat(DType t, const TensorRef& d, const void* scalar, MaskSpec m, uin
   CheckRepeatView(c, dst, p);
   Begin(c, PIPE_V);
   alignas(32) uint8_t out[256];
-  if (w == 2) FillWith<uint16_t>(out, scalar, 128);
-  else FillWith<uint32_t>(out, scalar, 64);
+  if (w == 2)
+    FillWith<uint16_t>(out, scalar, 128);
+  else
+    FillWith<uint32_t>(out, scalar, 64);
   const bool bad[256] = {false};
   uint64_t elements = 0;
   for (uint32_t r = 0; r < p.repeats; ++r) {

@@ -1,6 +1,6 @@
-// Why: DataCopy and DataCopyPad between GM and UB, and scalar accesses. Limits of the parameter fields, GM bounds and
-// alignment are checked before anything moves; a store of uninitialised UB bytes is a violation here, not where they
-// were computed.
+// Why: DataCopy and DataCopyPad between GM and UB, and scalar accesses. Limits of the parameter fields, GM
+// bounds and alignment are checked before anything moves; a store of uninitialised UB bytes is a violation
+// here, not where they were computed.
 #include <algorithm>
 #include <atomic>
 
@@ -19,8 +19,8 @@ void Limit(const char* field, uint64_t value, uint64_t limit) {
             (unsigned long long)limit);
 }
 
-void TraceCopy(pipe_t pipe, DType t, const TensorRef& ub, uint64_t bytes, uint32_t count, uint32_t len, uint32_t ss,
-               uint32_t ds) {
+void TraceCopy(pipe_t pipe, DType t, const TensorRef& ub, uint64_t bytes, uint32_t count, uint32_t len,
+               uint32_t ss, uint32_t ds) {
   if (!g_trace) return;
   TraceArgs a;
   a.bytes = bytes;
@@ -36,8 +36,9 @@ void NeedGood(Core& c, uint32_t addr, uint64_t bytes, const uint8_t* to) {
   if (AllGood(c, addr, bytes)) return;
   const uint32_t at = FirstBad(c, addr, bytes);
   const int32_t r = FindRange(to);
-  Violate("uninitialized UB", "byte 0x%x of UB (byte %u of the row) was never written; it would reach byte %lld of %s %u",
-          at, at - addr, r < 0 ? -1ll : static_cast<long long>(to + (at - addr) - c.launch->ranges[r].ptr),
+  Violate("uninitialized UB",
+          "byte 0x%x of UB (byte %u of the row) was never written; it would reach byte %lld of %s %u", at,
+          at - addr, r < 0 ? -1ll : static_cast<long long>(to + (at - addr) - c.launch->ranges[r].ptr),
           r < 0 ? "?" : c.launch->ranges[r].kind, r < 0 ? 0 : c.launch->ranges[r].number);
 }
 
@@ -55,10 +56,15 @@ void Accumulate(uint8_t* to, const uint8_t* from, uint64_t bytes) {
 // A store under SetAtomicAdd. Blocks on other threads may add to the same bytes, so one lock serves them all.
 void AtomicStore(Core& c, uint8_t* to, const uint8_t* from, uint64_t bytes) {
   static std::atomic_flag busy = ATOMIC_FLAG_INIT;
-  while (busy.test_and_set(std::memory_order_acquire)) {}
+  while (busy.test_and_set(std::memory_order_acquire)) {
+  }
   switch (c.atomic_type) {
-    case kF32: Accumulate<float>(to, from, bytes); break;
-    case kF16: Accumulate<half>(to, from, bytes); break;
+    case kF32:
+      Accumulate<float>(to, from, bytes);
+      break;
+    case kF16:
+      Accumulate<half>(to, from, bytes);
+      break;
     case kBF16:
       for (uint64_t i = 0; i + 2 <= bytes; i += 2) {
         bfloat16_t a, b;
@@ -68,9 +74,15 @@ void AtomicStore(Core& c, uint8_t* to, const uint8_t* from, uint64_t bytes) {
         std::memcpy(to + i, &a, 2);
       }
       break;
-    case kI32: Accumulate<uint32_t>(to, from, bytes); break;
-    case kI16: Accumulate<uint16_t>(to, from, bytes); break;
-    default: Accumulate<uint8_t>(to, from, bytes); break;
+    case kI32:
+      Accumulate<uint32_t>(to, from, bytes);
+      break;
+    case kI16:
+      Accumulate<uint16_t>(to, from, bytes);
+      break;
+    default:
+      Accumulate<uint8_t>(to, from, bytes);
+      break;
   }
   busy.clear(std::memory_order_release);
 }
@@ -81,7 +93,7 @@ struct RowsIn {
   uint64_t bytes, gm_stride, ub_stride;  // from the start of a row to the next
   uint32_t left, right;                  // padding bytes
   uint8_t filler[8];
-  uint32_t filler_width;                 // 0: repeat the row's first element
+  uint32_t filler_width;  // 0: repeat the row's first element
   bool filler_defined;
   uint32_t width;
 };
@@ -95,8 +107,10 @@ void LoadRows(Core& c, const TensorRef& d, const GmRef& s, const RowsIn& p) {
   CheckGmOrder(c, s.ptr, p.bytes, p.gm_stride, p.rows, PIPE_MTE2);
   Begin(c, PIPE_MTE2);
   const bool packed = p.ub_stride == padded;
-  if (packed) CheckWrite(c, PIPE_MTE2, d.addr, p.rows * padded, "dst");
-  else for (uint32_t r = 0; r < p.rows; ++r) CheckWrite(c, PIPE_MTE2, d.addr + r * p.ub_stride, padded, "dst");
+  if (packed)
+    CheckWrite(c, PIPE_MTE2, d.addr, p.rows * padded, "dst");
+  else
+    for (uint32_t r = 0; r < p.rows; ++r) CheckWrite(c, PIPE_MTE2, d.addr + r * p.ub_stride, padded, "dst");
   for (uint32_t r = 0; r < p.rows; ++r) {
     const uint32_t to = d.addr + static_cast<uint32_t>(r * p.ub_stride);
     const uint8_t* from = s.ptr + r * p.gm_stride;
@@ -127,13 +141,17 @@ void StoreRows(Core& c, const GmRef& d, const TensorRef& s, uint32_t rows, uint6
   CheckGm(c, d, d.ptr + (rows - 1) * gm_stride, bytes, true);
   Begin(c, PIPE_MTE3);
   const bool packed = ub_stride == padded;
-  if (packed) CheckRead(c, PIPE_MTE3, s.addr, rows * ub_stride, "src");
-  else for (uint32_t r = 0; r < rows; ++r) CheckRead(c, PIPE_MTE3, s.addr + r * ub_stride, bytes, "src");
+  if (packed)
+    CheckRead(c, PIPE_MTE3, s.addr, rows * ub_stride, "src");
+  else
+    for (uint32_t r = 0; r < rows; ++r) CheckRead(c, PIPE_MTE3, s.addr + r * ub_stride, bytes, "src");
   for (uint32_t r = 0; r < rows; ++r) {
     const uint32_t from = s.addr + static_cast<uint32_t>(r * ub_stride);
     NeedGood(c, from, bytes, d.ptr + r * gm_stride);
-    if (c.atomic) AtomicStore(c, d.ptr + r * gm_stride, c.ub + from, bytes);
-    else std::memcpy(d.ptr + r * gm_stride, c.ub + from, bytes);
+    if (c.atomic)
+      AtomicStore(c, d.ptr + r * gm_stride, c.ub + from, bytes);
+    else
+      std::memcpy(d.ptr + r * gm_stride, c.ub + from, bytes);
     if (!packed) MarkRead(c, PIPE_MTE3, from, bytes);
   }
   if (packed) MarkRead(c, PIPE_MTE3, s.addr, rows * ub_stride);
@@ -143,7 +161,8 @@ void StoreRows(Core& c, const GmRef& d, const TensorRef& s, uint32_t rows, uint6
 
 void CopyIn(DType t, const TensorRef& d, const GmRef& s, uint64_t count, Site at) {
   Core& c = Enter("DataCopy", at);
-  const uint64_t bytes = count * Width(t) / kBlock * kBlock;  // rounded down: the instruction moves whole blocks
+  const uint64_t bytes =
+      count * Width(t) / kBlock * kBlock;  // rounded down: the instruction moves whole blocks
   if (!bytes) return;
   Limit("blocks", bytes / kBlock, 65535);
   LoadRows(c, d, s, RowsIn{1, bytes, bytes, bytes, 0, 0, {}, 0, true, Width(t)});
@@ -162,8 +181,17 @@ void CopyInBlocks(const TensorRef& d, const GmRef& s, const AscendC::DataCopyPar
   Limit("blockCount", p.blockCount, kMaxBlockCount);
   if (!p.blockCount || !p.blockLen) return;
   const uint64_t bytes = uint64_t(p.blockLen) * kBlock;
-  LoadRows(c, d, s, RowsIn{p.blockCount, bytes, bytes + uint64_t(p.srcStride) * kBlock,
-                           bytes + uint64_t(p.dstStride) * kBlock, 0, 0, {}, 0, true, 1});
+  LoadRows(c, d, s,
+           RowsIn{p.blockCount,
+                  bytes,
+                  bytes + uint64_t(p.srcStride) * kBlock,
+                  bytes + uint64_t(p.dstStride) * kBlock,
+                  0,
+                  0,
+                  {},
+                  0,
+                  true,
+                  1});
   TraceCopy(PIPE_MTE2, kNone, d, bytes * p.blockCount, p.blockCount, p.blockLen, p.srcStride, p.dstStride);
 }
 void CopyOutBlocks(const GmRef& d, const TensorRef& s, const AscendC::DataCopyParams& p, Site at) {
@@ -176,8 +204,8 @@ void CopyOutBlocks(const GmRef& d, const TensorRef& s, const AscendC::DataCopyPa
   TraceCopy(PIPE_MTE3, kNone, s, bytes * p.blockCount, p.blockCount, p.blockLen, p.srcStride, p.dstStride);
 }
 
-void PadIn(DType t, const TensorRef& d, const GmRef& s, const AscendC::DataCopyExtParams& p, bool pad, uint8_t left,
-           uint8_t right, const void* value, Site at) {
+void PadIn(DType t, const TensorRef& d, const GmRef& s, const AscendC::DataCopyExtParams& p, bool pad,
+           uint8_t left, uint8_t right, const void* value, Site at) {
   Core& c = Enter("DataCopyPad", at);
   const uint32_t w = Width(t);
   if (t == kNone) UnsupportedType(t);
@@ -187,7 +215,8 @@ void PadIn(DType t, const TensorRef& d, const GmRef& s, const AscendC::DataCopyE
   Limit("rightPadding bytes", uint32_t(right) * w, kBlock);
   if (p.blockLen % w) Violate("field over its limit", "blockLen %u is not a multiple of %u B", p.blockLen, w);
   if (!p.blockCount || !p.blockLen) return;
-  RowsIn rows{p.blockCount, p.blockLen, uint64_t(p.blockLen) + p.srcStride, 0, left * w, right * w, {}, 0, true, w};
+  RowsIn rows{p.blockCount, p.blockLen, uint64_t(p.blockLen) + p.srcStride, 0, left * w, right * w, {}, 0,
+              true,         w};
   if (pad) {
     std::memcpy(rows.filler, value, w);
     rows.filler_width = w;
@@ -195,12 +224,14 @@ void PadIn(DType t, const TensorRef& d, const GmRef& s, const AscendC::DataCopyE
     if (w == 8 && std::memcmp(value, &zero, 8))
       Violate("field over its limit", "paddingValue must be 0 for 64-bit types");
   } else {
-    rows.filler_defined = !left && !right;  // then the hardware repeats the first element; else it is undefined
+    rows.filler_defined =
+        !left && !right;  // then the hardware repeats the first element; else it is undefined
   }
   const uint64_t inner = uint64_t(rows.left) + p.blockLen + rows.right;
   rows.ub_stride = (inner + kBlock - 1) / kBlock * kBlock + uint64_t(p.dstStride) * kBlock;
   LoadRows(c, d, s, rows);
-  TraceCopy(PIPE_MTE2, t, d, uint64_t(p.blockCount) * p.blockLen, p.blockCount, p.blockLen, p.srcStride, p.dstStride);
+  TraceCopy(PIPE_MTE2, t, d, uint64_t(p.blockCount) * p.blockLen, p.blockCount, p.blockLen, p.srcStride,
+            p.dstStride);
 }
 
 void PadOut(DType t, const GmRef& d, const TensorRef& s, const AscendC::DataCopyExtParams& p, Site at) {
@@ -214,7 +245,8 @@ void PadOut(DType t, const GmRef& d, const TensorRef& s, const AscendC::DataCopy
   const uint64_t padded = (uint64_t(p.blockLen) + kBlock - 1) / kBlock * kBlock;
   StoreRows(c, d, s, p.blockCount, p.blockLen, uint64_t(p.blockLen) + p.dstStride,
             padded + uint64_t(p.srcStride) * kBlock);
-  TraceCopy(PIPE_MTE3, t, s, uint64_t(p.blockCount) * p.blockLen, p.blockCount, p.blockLen, p.srcStride, p.dstStride);
+  TraceCopy(PIPE_MTE3, t, s, uint64_t(p.blockCount) * p.blockLen, p.blockCount, p.blockLen, p.srcStride,
+            p.dstStride);
 }
 
 void SetAtomic(DType t, bool on, Site at) {
@@ -224,7 +256,8 @@ void SetAtomic(DType t, bool on, Site at) {
   c.atomic_type = t;
 }
 
-// --- scalar accesses ----------------------------------------------------------------------------------------------
+// --- scalar accesses
+// ----------------------------------------------------------------------------------------------
 namespace {
 void TraceScalar(const char*, uint32_t width) {
   if (!g_trace) return;
@@ -246,7 +279,8 @@ void ScalarRead(const TensorRef& t, uint64_t byte, uint32_t width, void* value, 
   CheckView(c, e, width, width, "element");
   Begin(c, PIPE_S);
   CheckRead(c, PIPE_S, e.addr, width, "element");
-  if (!AllGood(c, e.addr, width)) Violate("uninitialized UB", "the scalar at UB 0x%x was never written", e.addr);
+  if (!AllGood(c, e.addr, width))
+    Violate("uninitialized UB", "the scalar at UB 0x%x was never written", e.addr);
   std::memcpy(value, c.ub + e.addr, width);
   MarkRead(c, PIPE_S, e.addr, width);
   TraceScalar("GetValue", width);

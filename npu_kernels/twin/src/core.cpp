@@ -1,5 +1,6 @@
-// Why: the checks of core.h: views, hazards, initialised bytes, GM bounds. On entry Core::api and Core::site name the
-// call under check; a violation leaves by exception with rule and values, the launcher adds nothing but its return.
+// Why: the checks of core.h: views, hazards, initialised bytes, GM bounds. On entry Core::api and Core::site
+// name the call under check; a violation leaves by exception with rule and values, the launcher adds nothing
+// but its return.
 #include "core.h"
 
 #include <algorithm>
@@ -14,8 +15,9 @@ thread_local Core* t_core = nullptr;
 void Violate(const char* rule, const char* format, ...) {
   Core& c = core();
   Violation v;
-  int n = std::snprintf(v.text, sizeof v.text, "kernel %s block %u: %s:%u: %s: %s: ",
-                        c.launch ? c.launch->kernel : "?", c.block, c.site.file, c.site.line, c.api, rule);
+  int n = std::snprintf(v.text, sizeof v.text,
+                        "kernel %s block %u: %s:%u: %s: %s: ", c.launch ? c.launch->kernel : "?", c.block,
+                        c.site.file, c.site.line, c.api, rule);
   if (n > 0 && n < static_cast<int>(sizeof v.text)) {
     va_list args;
     va_start(args, format);
@@ -26,7 +28,7 @@ void Violate(const char* rule, const char* format, ...) {
 }
 
 const char* Name(DType t) {
-  static const char* const names[] = {"uint8", "int8",   "int16", "uint16", "half",   "bfloat16", "int32",
+  static const char* const names[] = {"uint8",  "int8",  "int16", "uint16", "half",   "bfloat16", "int32",
                                       "uint32", "float", "int64", "uint64", "double", "none"};
   return names[t];
 }
@@ -38,7 +40,8 @@ const char* Name(pipe_t p) {
 #if TWIN_CHECK
 
 uint32_t Begin(Core& c, pipe_t p) {
-  // The scalar unit issues in program order: what it has waited for is complete. Its own accesses are not covered.
+  // The scalar unit issues in program order: what it has waited for is complete. Its own accesses are not
+  // covered.
   if (p != PIPE_S) {
     for (uint32_t q = PIPE_V; q < kPipes; ++q)
       c.clock[p].seen[q] = std::max(c.clock[p].seen[q], c.clock[PIPE_S].seen[q]);
@@ -47,7 +50,8 @@ uint32_t Begin(Core& c, pipe_t p) {
 }
 
 void CheckView(Core& c, const TensorRef& t, uint64_t bytes, uint32_t align, const char* what) {
-  if (t.buffer >= c.buffer_count) Violate("invalid tensor", "%s was never allocated from a queue or TBuf", what);
+  if (t.buffer >= c.buffer_count)
+    Violate("invalid tensor", "%s was never allocated from a queue or TBuf", what);
   const Buffer& b = c.buffers[t.buffer];
   if (t.generation != b.generation || b.state == kFree || b.state == kDead)
     Violate("use after free", "%s at UB 0x%x belongs to buffer %u, which was freed", what, t.addr, t.buffer);
@@ -55,34 +59,40 @@ void CheckView(Core& c, const TensorRef& t, uint64_t bytes, uint32_t align, cons
     Violate("queue misuse", "%s at UB 0x%x is in a queue: use what DeQue returns", what, t.addr);
   if (t.addr < b.addr || t.addr + bytes > uint64_t(b.addr) + b.bytes)
     Violate("UB overflow", "%s spans bytes [%lld, %lld) of buffer %u, which has %u", what,
-            static_cast<long long>(t.addr) - b.addr, static_cast<long long>(t.addr) - b.addr + (long long)bytes,
-            t.buffer, b.bytes);
+            static_cast<long long>(t.addr) - b.addr,
+            static_cast<long long>(t.addr) - b.addr + (long long)bytes, t.buffer, b.bytes);
   if (t.addr % align)
     Violate("misaligned UB address", "%s at UB 0x%x (byte %u of buffer %u) is not %u B aligned", what, t.addr,
             t.addr - b.addr, t.buffer, align);
 }
 
 namespace {
-// The highest instruction number in the blocks that is neither covered by `seen` nor the running instruction itself.
-uint32_t Uncovered(const uint32_t* at, uint32_t first, uint32_t last, uint32_t seen, uint32_t self) {
-  uint32_t worst = 0;
+// Whether a block's instruction number is neither covered by `seen` nor the running instruction itself.
+// Numbers stay below 2^31 (BeginBlock), so signed compares do, which every x86-64 has as vector instructions.
+bool Uncovered(const uint32_t* at, uint32_t first, uint32_t last, uint32_t seen, uint32_t self) {
+  int32_t any = 0;
+  const int32_t covered = static_cast<int32_t>(seen), own = static_cast<int32_t>(self);
   for (uint32_t i = first; i < last; ++i) {
-    const uint32_t v = at[i] != self ? at[i] : 0u;
-    worst = v > worst ? v : worst;
+    const int32_t v = static_cast<int32_t>(at[i]);
+    any |= -(v > covered) & -(v != own);
   }
-  return worst > seen ? worst : 0;
+  return any != 0;
 }
 
-[[noreturn]] void Hazard(const char* kind, pipe_t p, uint32_t q, const char* what, uint32_t addr, uint64_t bytes) {
+[[noreturn]] void Hazard(const char* kind, pipe_t p, uint32_t q, const char* what, uint32_t addr,
+                         uint64_t bytes) {
   const pipe_t other = static_cast<pipe_t>(q);
   if (p == other)
-    Violate("hazard", "%s inside pipe %s on %s at UB [0x%x, 0x%llx): PipeBarrier<PIPE_%s> is missing", kind, Name(p),
-            what, addr, static_cast<unsigned long long>(addr + bytes), Name(p));
-  Violate("hazard", "%s: pipe %s on %s at UB [0x%x, 0x%llx) does not wait for pipe %s (flag %s_%s or a queue)", kind,
-          Name(p), what, addr, static_cast<unsigned long long>(addr + bytes), Name(other), Name(other), Name(p));
+    Violate("hazard", "%s inside pipe %s on %s at UB [0x%x, 0x%llx): PipeBarrier<PIPE_%s> is missing", kind,
+            Name(p), what, addr, static_cast<unsigned long long>(addr + bytes), Name(p));
+  Violate("hazard",
+          "%s: pipe %s on %s at UB [0x%x, 0x%llx) does not wait for pipe %s (flag %s_%s or a queue)", kind,
+          Name(p), what, addr, static_cast<unsigned long long>(addr + bytes), Name(other), Name(other),
+          Name(p));
 }
 
-// Whether anything of pipe q may still be running when the next instruction of p starts; `mine` for the running one.
+// Whether anything of pipe q may still be running when the next instruction of p starts; `mine` for the
+// running one.
 inline bool MayRun(const Core& c, pipe_t p, uint32_t q) {
   const uint32_t issued = q == p ? c.issued[q] - 1 : c.issued[q];
   return issued > c.clock[p].seen[q];
@@ -114,7 +124,8 @@ void CheckWrite(Core& c, pipe_t p, uint32_t addr, uint64_t bytes, const char* wh
   }
 }
 
-void CheckOverlap(uint32_t a, uint64_t a_bytes, uint32_t b, uint64_t b_bytes, bool allow_same, const char* what) {
+void CheckOverlap(uint32_t a, uint64_t a_bytes, uint32_t b, uint64_t b_bytes, bool allow_same,
+                  const char* what) {
   if (!a_bytes || !b_bytes || a + a_bytes <= b || b + b_bytes <= a) return;
   if (allow_same && a == b && a_bytes == b_bytes) return;
   Violate("overlap", "dst UB [0x%x, 0x%llx) overlaps %s UB [0x%x, 0x%llx)%s", a,
@@ -134,8 +145,9 @@ void MarkWrite(Core& c, pipe_t p, uint32_t addr, uint64_t bytes) {
 void UseScratch(Core& c) {
   c.scratch_used = true;
   if (c.ub_top > kUbBesideScratch)
-    Violate("UB overflow", "this call uses the 8 KiB scratch at the end of UB; buffers end at %u, at most %u may",
-            c.ub_top, kUbBesideScratch);
+    Violate("UB overflow",
+            "this call uses the 8 KiB scratch at the end of UB; buffers end at %u, at most %u may", c.ub_top,
+            kUbBesideScratch);
 }
 
 namespace {
@@ -176,7 +188,10 @@ bool AllGood(const Core& c, uint32_t addr, uint64_t bytes) {
 
 namespace {
 void SetWord(Core& c, uint32_t block, uint32_t mask, bool good) {
-  if (good) c.good[block] |= mask; else c.good[block] &= ~mask;
+  if (good)
+    c.good[block] |= mask;
+  else
+    c.good[block] &= ~mask;
   if (c.partial_flag[block]) {
     if (mask == ~0u) {
       c.partial_flag[block] = 0;

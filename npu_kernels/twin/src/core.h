@@ -1,16 +1,18 @@
-// Why: the state of one simulated vector core (UB, buffers, queues, events, the clocks of its pipes) and the checks
-// every instruction goes through. One Core per thread, reused between blocks; nothing here is shared except Launch.
+// Why: the state of one simulated vector core (UB, buffers, queues, events, the clocks of its pipes) and the
+// checks every instruction goes through. One Core per thread, reused between blocks; nothing here is shared
+// except Launch.
 //
-// The hazard model. Each pipe p numbers its instructions 1, 2, ... `clock[p][q]` is the last instruction of pipe q that
-// is known to be complete before the next instruction of p starts. SetFlag copies the source's clock (all its own
-// issued instructions included), WaitFlag joins that copy into the destination's, PipeBarrier<p> sets clock[p][p] to
-// what p has issued. For each 32 B block of UB the last read and write of every pipe is kept; touching a block
-// whose conflicting access the clock does not cover is a hazard. The scalar unit issues everything, so what it has
-// waited for also orders later instructions of every pipe; its own UB accesses do not (S_V and the like are needed).
-// Numbers grow over all blocks a thread runs: a new block starts with every clock up to date, so nothing is cleared.
+// The hazard model. Each pipe p numbers its instructions 1, 2, ... `clock[p][q]` is the last instruction of
+// pipe q that is known to be complete before the next instruction of p starts. SetFlag copies the source's
+// clock (all its own issued instructions included), WaitFlag joins that copy into the destination's,
+// PipeBarrier<p> sets clock[p][p] to what p has issued. For each 32 B block of UB the last read and write of
+// every pipe is kept; touching a block whose conflicting access the clock does not cover is a hazard. The
+// scalar unit issues everything, so what it has waited for also orders later instructions of every pipe; its
+// own UB accesses do not (S_V and the like are needed). Numbers grow over all blocks a thread runs: a new
+// block starts with every clock up to date, so nothing is cleared.
 //
-// The initialised-bytes model. One bit per byte of UB; a fully set word means the whole 32 B block is good. A packed
-// mask byte may be good in part: then its block is flagged and `partial` holds the bits that are not.
+// The initialised-bytes model. One bit per byte of UB; a fully set word means the whole 32 B block is good. A
+// packed mask byte may be good in part: then its block is flagged and `partial` holds the bits that are not.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +28,9 @@ namespace twin {
 inline namespace TWIN_ABI {
 
 constexpr uint32_t kUbBytes = 192 * 1024;
-constexpr uint32_t kUbUsable = kUbBytes - 256;             // the framework keeps the last 256 B
-constexpr uint32_t kUbBesideScratch = kUbUsable - 8 * 1024;  // when an instruction uses the fixed 8 KiB scratch
+constexpr uint32_t kUbUsable = kUbBytes - 256;  // the framework keeps the last 256 B
+constexpr uint32_t kUbBesideScratch =
+    kUbUsable - 8 * 1024;  // when an instruction uses the fixed 8 KiB scratch
 constexpr uint32_t kBlock = 32;
 constexpr uint32_t kUbBlocks = kUbBytes / kBlock;
 constexpr uint32_t kPipes = 4;
@@ -47,15 +50,15 @@ struct Clock {
 struct Buffer {
   uint32_t addr, bytes, generation;
   BufferState state;
-  uint16_t queue;       // 0xffff: a TBuf
-  Clock ready;          // of the last EnQue (while queued) or FreeTensor (while free)
+  uint16_t queue;  // 0xffff: a TBuf
+  Clock ready;     // of the last EnQue (while queued) or FreeTensor (while free)
   bool has_ready;
-  int8_t event;         // held between EnQue and DeQue, or FreeTensor and AllocTensor
+  int8_t event;  // held between EnQue and DeQue, or FreeTensor and AllocTensor
 };
 struct Queue {
   QueueSpec spec;
-  uint16_t first, count;       // its buffers
-  uint16_t order[kMaxBuffers]; // ids of queued buffers, oldest first
+  uint16_t first, count;        // its buffers
+  uint16_t order[kMaxBuffers];  // ids of queued buffers, oldest first
   uint16_t queued;
 };
 struct Event {
@@ -139,7 +142,8 @@ constexpr uint32_t Width(DType t) { return kWidths[t]; }
 const char* Name(DType t);
 const char* Name(pipe_t p);
 
-// --- an API entry: who is called from where --------------------------------------------------------------------
+// --- an API entry: who is called from where
+// --------------------------------------------------------------------
 inline Core& Enter(const char* api, Site at) {
   Core& c = core();
   c.api = api;
@@ -147,24 +151,28 @@ inline Core& Enter(const char* api, Site at) {
   return c;
 }
 
-// --- one instruction: Begin, check the operands, compute, Commit the operands -----------------------------------
+// --- one instruction: Begin, check the operands, compute, Commit the operands
+// -----------------------------------
 struct Operand {
   uint32_t addr;
   uint64_t bytes;
 };
 
 uint32_t Begin(Core& c, pipe_t p);
-// The whole range must lie in the live buffer the view came from; `align` (32 for vector operands) divides the address.
+// The whole range must lie in the live buffer the view came from; `align` (32 for vector operands) divides
+// the address.
 void CheckView(Core& c, const TensorRef& t, uint64_t bytes, uint32_t align, const char* what);
 void CheckRead(Core& c, pipe_t p, uint32_t addr, uint64_t bytes, const char* what);
 void CheckWrite(Core& c, pipe_t p, uint32_t addr, uint64_t bytes, const char* what);
 // allow_same: both operands may be the very same range.
-void CheckOverlap(uint32_t a, uint64_t a_bytes, uint32_t b, uint64_t b_bytes, bool allow_same, const char* what);
+void CheckOverlap(uint32_t a, uint64_t a_bytes, uint32_t b, uint64_t b_bytes, bool allow_same,
+                  const char* what);
 void MarkRead(Core& c, pipe_t p, uint32_t addr, uint64_t bytes);
 void MarkWrite(Core& c, pipe_t p, uint32_t addr, uint64_t bytes);
 void UseScratch(Core& c);
 
-// --- initialised bytes ------------------------------------------------------------------------------------------
+// --- initialised bytes
+// ------------------------------------------------------------------------------------------
 bool AllGood(const Core& c, uint32_t addr, uint64_t bytes);
 void SetGood(Core& c, uint32_t addr, uint64_t bytes, bool good);
 inline bool ByteGood(const Core& c, uint32_t addr) {
@@ -187,12 +195,14 @@ void CopyGood(Core& c, uint32_t to, uint32_t from, uint64_t bytes);
 // Where the first uninitialised byte is, for messages.
 uint32_t FirstBad(const Core& c, uint32_t addr, uint64_t bytes);
 
-// --- GM -----------------------------------------------------------------------------------------------------------
+// --- GM
+// -----------------------------------------------------------------------------------------------------------
 void CheckGm(Core& c, const GmRef& g, const uint8_t* from, uint64_t bytes, bool write);
 void NoteGmWrite(Core& c, const uint8_t* ptr, uint64_t bytes, uint64_t stride, uint32_t rows, pipe_t p);
 void CheckGmOrder(Core& c, const uint8_t* ptr, uint64_t bytes, uint64_t stride, uint32_t rows, pipe_t p);
 
-// --- blocks ---------------------------------------------------------------------------------------------------------
+// --- blocks
+// ---------------------------------------------------------------------------------------------------------
 void BeginBlock(Core& c, Launch* launch, uint32_t block);
 void EndBlock(Core& c);
 // Throws a Violation that names the first pair of blocks that wrote the same byte of GM without atomics.

@@ -1,5 +1,5 @@
-// Why: the count and repeat frames of the unary, binary and tensor-scalar instructions. Which function an (op, dtype)
-// has is FindUnary/FindBinary/FindScalar's business (unary.cpp, binary.cpp, scalar.cpp).
+// Why: the count and repeat frames of the unary, binary and tensor-scalar instructions. Which function an
+// (op, dtype) has is FindUnary/FindBinary/FindScalar's business (unary.cpp, binary.cpp, scalar.cpp).
 #include "vector_base.h"
 
 namespace twin {
@@ -8,7 +8,8 @@ inline namespace TWIN_ABI {
 namespace {
 bool WritesInto(BinaryOp op) { return op == kMulAddDst || op == kFusedMulAdd || op == kFusedMulAddRelu; }
 
-// The general overlap rule lets some binary instructions accumulate: dst is also src1, and its repeats stand still.
+// The general overlap rule lets some binary instructions accumulate: dst is also src1, and its repeats stand
+// still.
 bool MayAccumulate(BinaryOp op, DType t) {
   const bool type = t == kF16 || t == kI32 || t == kF32;
   return type && (op == kAdd || op == kSub || op == kMul || op == kMax || op == kMin || op == kAddRelu ||
@@ -18,8 +19,8 @@ bool MayAccumulate(BinaryOp op, DType t) {
 
 #if TWIN_CHECK
 namespace {
-// Bitwise instructions combine packed masks of which some bits are not initialised (a compare of garbage beyond the
-// count): poison goes bit by bit. An initialised 0 decides an And, an initialised 1 an Or.
+// Bitwise instructions combine packed masks of which some bits are not initialised (a compare of garbage
+// beyond the count): poison goes bit by bit. An initialised 0 decides an And, an initialised 1 an Or.
 uint8_t BadBitsOf(int op, uint8_t pa, uint8_t va, uint8_t pb, uint8_t vb) {
   uint8_t decided = 0;
   if (op == kAnd) decided = static_cast<uint8_t>((~pa & ~va) | (~pb & ~vb));
@@ -95,12 +96,13 @@ void Scalar(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorR
 }
 
 namespace {
-// The frame of a repeat-form call: `compute(dense_dst, dense_src...)` once per repeat, or once over everything when all
-// operands are dense. Storage per repeat is at most 256 B an operand (512 for a widening source count is not needed:
-// lanes go by the widest type). bitwise: the BinaryOp whose poison goes bit by bit, or -1.
+// The frame of a repeat-form call: `compute(dense_dst, dense_src...)` once per repeat, or once over
+// everything when all operands are dense. Storage per repeat is at most 256 B an operand (512 for a widening
+// source count is not needed: lanes go by the widest type). bitwise: the BinaryOp whose poison goes bit by
+// bit, or -1.
 template <typename F>
-void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s, uint32_t sources, const LanePlan& p,
-                bool accumulates, F compute, int bitwise = -1) {
+void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s, uint32_t sources,
+                const LanePlan& p, bool accumulates, F compute, int bitwise = -1) {
   if (!p.repeats || (!p.total && !p.lo && !p.hi)) return;
   if (d.strides.block == 0 && p.Span(0) > kBlock / d.width)
     Violate("stride", "a dst block stride of 0 writes the blocks of a repeat over each other");
@@ -135,7 +137,8 @@ void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s
     ScatterLanes(c, d, p, r, out, bad);
 #if TWIN_CHECK
     for (uint32_t i = 0; bitwise >= 0 && i < span * d.width; ++i)
-      if (bad[i / d.width] && p.Active(r, i / d.width)) SetBadBits(c, d.Address(r, i / d.width) + i % d.width, poison[i]);
+      if (bad[i / d.width] && p.Active(r, i / d.width))
+        SetBadBits(c, d.Address(r, i / d.width) + i % d.width, poison[i]);
 #else
     (void)bitwise;
 #endif
@@ -147,8 +150,8 @@ void RunRepeats(Core& c, DType t, const RepeatOperand& d, const RepeatOperand* s
 }
 }  // namespace
 
-void UnaryRepeat(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uint32_t repeat, Strides ds,
-                 Strides ss, Site at) {
+void UnaryRepeat(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uint32_t repeat,
+                 Strides ds, Strides ss, Site at) {
   Core& c = Enter(Name(op), at);
   const UnaryFn f = FindUnary(op, t);
   if (!f) UnsupportedType(t);
@@ -163,8 +166,9 @@ void UnaryRepeat(UnaryOp op, DType t, const TensorRef& d, const TensorRef& s, Ma
              [&](void* out, const void* x, const void*, uint32_t n) { f(out, x, n); });
 }
 
-void BinaryRepeat(BinaryOp op, DType t, DType src_t, const TensorRef& d, const TensorRef& a, const TensorRef& b,
-                  MaskSpec m, uint32_t repeat, Strides ds, Strides as, Strides bs, Site at) {
+void BinaryRepeat(BinaryOp op, DType t, DType src_t, const TensorRef& d, const TensorRef& a,
+                  const TensorRef& b, MaskSpec m, uint32_t repeat, Strides ds, Strides as, Strides bs,
+                  Site at) {
   Core& c = Enter(Name(op), at);
   const BinaryFn f = FindBinary(op, t, src_t);
   if (!f) UnsupportedType(src_t);
@@ -177,13 +181,14 @@ void BinaryRepeat(BinaryOp op, DType t, DType src_t, const TensorRef& d, const T
     return;
   }
   const bool accumulates = MayAccumulate(op, t) && d.addr == b.addr && (bs.repeat == 0 || ds.repeat == 0);
-  RunRepeats(c, t, dst, src, WritesInto(op) ? 3 : 2, p, accumulates,
-             [&](void* out, const void* x, const void* y, uint32_t n) { f(out, x, y, n); },
-             op == kAnd || op == kOr ? op : -1);
+  RunRepeats(
+      c, t, dst, src, WritesInto(op) ? 3 : 2, p, accumulates,
+      [&](void* out, const void* x, const void* y, uint32_t n) { f(out, x, y, n); },
+      op == kAnd || op == kOr ? op : -1);
 }
 
-void ScalarRepeat(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorRef& s, const void* scalar,
-                  MaskSpec m, uint32_t repeat, Strides ds, Strides ss, Site at) {
+void ScalarRepeat(ScalarOp op, DType t, DType src_t, const TensorRef& d, const TensorRef& s,
+                  const void* scalar, MaskSpec m, uint32_t repeat, Strides ds, Strides ss, Site at) {
   Core& c = Enter(Name(op), at);
   const ScalarFn f = FindScalar(op, t, src_t);
   if (!f || op == kAxpy) UnsupportedType(t);
@@ -191,7 +196,11 @@ void ScalarRepeat(ScalarOp op, DType t, DType src_t, const TensorRef& d, const T
   const LanePlan p = ResolveMask(c, m, repeat, w);
   const RepeatOperand dst{&d, ds, w, "dst"}, src{&s, ss, w, "src"};
   if (p.repeats && p.Span(0) && IsDense(dst, p) && IsDense(src, p)) {
-    Scalar(op, t, src_t, d, s, scalar, p.total ? p.total : p.full ? uint64_t(p.repeats) * p.lanes : p.Span(0), at);
+    Scalar(op, t, src_t, d, s, scalar,
+           p.total  ? p.total
+           : p.full ? uint64_t(p.repeats) * p.lanes
+                    : p.Span(0),
+           at);
     return;
   }
   RunRepeats(c, t, dst, &src, 1, p, false,

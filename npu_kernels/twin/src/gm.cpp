@@ -32,14 +32,16 @@ void CheckGm(Core& c, const GmRef& g, const uint8_t* from, uint64_t bytes, bool 
   const long long offset = from - r.ptr;
   if (from < r.ptr || offset + bytes > r.bytes)
     Violate("GM out of bounds", "%s of bytes [%lld, %lld) of %s %u, which has %llu", verb, offset,
-            offset + static_cast<long long>(bytes), r.kind, r.number, static_cast<unsigned long long>(r.bytes));
+            offset + static_cast<long long>(bytes), r.kind, r.number,
+            static_cast<unsigned long long>(r.bytes));
   if (write && !r.writable)
-    Violate("write into an input", "bytes [%lld, %lld) of %s %u", offset, offset + static_cast<long long>(bytes),
-            r.kind, r.number);
+    Violate("write into an input", "bytes [%lld, %lld) of %s %u", offset,
+            offset + static_cast<long long>(bytes), r.kind, r.number);
 }
 
 namespace {
-// Whether two sets of rows share a byte. Rows of one set are in ascending, non-overlapping order (stride >= bytes).
+// Whether two sets of rows share a byte. Rows of one set are in ascending, non-overlapping order (stride >=
+// bytes).
 bool Meet(const Written& a, const uint8_t* ptr, uint64_t bytes, uint64_t stride, uint32_t rows) {
   const uint8_t* a_end = a.ptr + (a.rows - 1) * a.stride + a.bytes;
   const uint8_t* b_end = ptr + (rows - 1) * stride + bytes;
@@ -48,9 +50,12 @@ bool Meet(const Written& a, const uint8_t* ptr, uint64_t bytes, uint64_t stride,
   uint32_t i = 0, j = 0;
   while (i < a.rows && j < rows) {
     const uint8_t *x = a.ptr + i * a.stride, *y = ptr + j * stride;
-    if (x + a.bytes <= y) ++i;
-    else if (y + bytes <= x) ++j;
-    else return true;
+    if (x + a.bytes <= y)
+      ++i;
+    else if (y + bytes <= x)
+      ++j;
+    else
+      return true;
   }
   return false;
 }
@@ -80,9 +85,11 @@ void CheckGmOrder(Core& c, const uint8_t* ptr, uint64_t bytes, uint64_t stride, 
   if (range < 0 || !c.launch->ranges[range].writable) return;
   for (const Written& w : c.written) {
     if (w.seq <= c.clock[p].seen[PIPE_MTE3] || !Meet(w, ptr, bytes, std::max(stride, bytes), rows)) continue;
-    Violate("hazard", "read after write in GM: pipe %s reads bytes from offset %lld of %s %u without waiting for the "
-            "store (flag MTE3_%s)", Name(p), static_cast<long long>(ptr - c.launch->ranges[range].ptr),
-            c.launch->ranges[range].kind, c.launch->ranges[range].number, Name(p));
+    Violate("hazard",
+            "read after write in GM: pipe %s reads bytes from offset %lld of %s %u without waiting for the "
+            "store (flag MTE3_%s)",
+            Name(p), static_cast<long long>(ptr - c.launch->ranges[range].ptr), c.launch->ranges[range].kind,
+            c.launch->ranges[range].number, Name(p));
   }
 }
 
@@ -96,20 +103,22 @@ void CheckBlockWrites(const char* kernel, std::vector<Written>& all) {
   for (uint32_t i = 0; i < all.size(); ++i)
     boxes.push_back({all[i].ptr, all[i].ptr + (all[i].rows - 1) * all[i].stride + all[i].bytes, i});
   std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return a.from < b.from; });
-  // Boxes of strided stores interleave; each pair whose boxes meet is compared row by row. `reach` bounds the scan.
+  // Boxes of strided stores interleave; each pair whose boxes meet is compared row by row. `reach` bounds the
+  // scan.
   std::vector<uint32_t> open;
   for (const Box& b : boxes) {
-    open.erase(std::remove_if(open.begin(), open.end(),
-                              [&](uint32_t k) { return boxes[k].to <= b.from; }), open.end());
+    open.erase(std::remove_if(open.begin(), open.end(), [&](uint32_t k) { return boxes[k].to <= b.from; }),
+               open.end());
     const Written& w = all[b.index];
     for (uint32_t k : open) {
       const Written& o = all[boxes[k].index];
       if (o.block == w.block || o.epoch != w.epoch || (o.atomic && w.atomic)) continue;
       if (!Meet(o, w.ptr, w.bytes, std::max(w.stride, w.bytes), w.rows)) continue;
       Violation v;
-      std::snprintf(v.text, sizeof v.text,
-                    "kernel %s: GM written by two blocks: blocks %u and %u both write bytes near %p without atomics",
-                    kernel, o.block, w.block, static_cast<const void*>(std::max(o.ptr, w.ptr)));
+      std::snprintf(
+          v.text, sizeof v.text,
+          "kernel %s: GM written by two blocks: blocks %u and %u both write bytes near %p without atomics",
+          kernel, o.block, w.block, static_cast<const void*>(std::max(o.ptr, w.ptr)));
       throw v;
     }
     open.push_back(static_cast<uint32_t>(&b - boxes.data()));

@@ -1,4 +1,5 @@
-// Why: float16 forms of the elementwise instructions: blocks are widened to float, computed, and rounded once.
+// Why: float16 forms of the elementwise instructions: blocks are widened to float, computed, and rounded
+// once.
 #include "loops.h"
 
 namespace twin {

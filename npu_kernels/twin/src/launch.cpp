@@ -1,5 +1,5 @@
-// Why: runs blocks of a kernel on host threads (launch.h) and keeps what belongs to a launch rather than to a core:
-// the comparison of what the blocks wrote, the all-block barrier, and the trace.
+// Why: runs blocks of a kernel on host threads (launch.h) and keeps what belongs to a launch rather than to a
+// core: the comparison of what the blocks wrote, the all-block barrier, and the trace.
 #include "../include/twin/launch.h"
 
 #include <algorithm>
@@ -51,9 +51,10 @@ void CopyText(char* to, uint64_t cap, const char* text) {
   if (cap) std::snprintf(to, cap, "%s", text);
 }
 
-// Blocks of one launch may come in several RunBlocks calls from several threads, which carry no launch id. While a
-// launch runs, the arguments' addresses are its own, so they identify it; a record left by a launch that died is
-// dropped when one of its blocks is reported again, and the oldest record goes when there are too many.
+// Blocks of one launch may come in several RunBlocks calls from several threads, which carry no launch id.
+// While a launch runs, the arguments' addresses are its own, so they identify it; a record left by a launch
+// that died is dropped when one of its blocks is reported again, and the oldest record goes when there are
+// too many.
 struct Ledger {
   struct Entry {
     void (*entry)(void**);
@@ -73,7 +74,8 @@ Ledger& ledger() {
 }
 
 void Report(const char* kernel, void (*entry)(void**), void* const* gm, uint32_t gm_count, void* workspace,
-            const void* tiling, uint32_t block_dim, uint32_t first, uint32_t last, std::vector<Written>& written) {
+            const void* tiling, uint32_t block_dim, uint32_t first, uint32_t last,
+            std::vector<Written>& written) {
   if (first == 0 && last == block_dim) {
     CheckBlockWrites(kernel, written);
     return;
@@ -87,8 +89,8 @@ void Report(const char* kernel, void (*entry)(void**), void* const* gm, uint32_t
     auto it = std::find_if(l.open.begin(), l.open.end(), [&](const Ledger::Entry& e) {
       return e.entry == entry && e.tiling == tiling && e.block_dim == block_dim && e.args == args;
     });
-    if (it != l.open.end() && std::find(it->done.begin() + first, it->done.begin() + last, true) !=
-                                  it->done.begin() + last) {
+    if (it != l.open.end() &&
+        std::find(it->done.begin() + first, it->done.begin() + last, true) != it->done.begin() + last) {
       l.open.erase(it);
       it = l.open.end();
     }
@@ -164,8 +166,10 @@ int32_t RunTogether(Launch* launch, void (*entry)(void**), void** args, uint32_t
           barrier.broken = true;
           barrier.moved.notify_all();
           if (result == 0) {
-            std::snprintf(text, sizeof text, "kernel %s block %u: SyncAll: missing block: this block ended while "
-                          "others wait in SyncAll; a device waits forever", launch->kernel, b);
+            std::snprintf(text, sizeof text,
+                          "kernel %s block %u: SyncAll: missing block: this block ended while "
+                          "others wait in SyncAll; a device waits forever",
+                          launch->kernel, b);
             CopyText(error, cap, text);
             result = 1;
           }
@@ -193,7 +197,8 @@ void SyncAllBlocks(Site at) {
   if (c.launch->block_dim == 1) return;
   Barrier2* b = c.launch->barrier;
   if (!b)
-    Violate("SyncAll", "the launch of %u blocks does not run them at the same time: launch with needs_all_blocks",
+    Violate("SyncAll",
+            "the launch of %u blocks does not run them at the same time: launch with needs_all_blocks",
             c.launch->block_dim);
   std::unique_lock<std::mutex> lock(b->mutex);
   if (b->broken) throw Released();
@@ -210,17 +215,20 @@ void SyncAllBlocks(Site at) {
   if (b->round == round) throw Released();
 }
 
-int32_t RunBlocks(const char* kernel_name, void (*entry)(void** args), void* const* gm, const uint64_t* gm_bytes,
-                  const uint8_t* gm_writable, uint32_t gm_count, void* workspace, uint64_t workspace_bytes,
-                  const void* tiling, uint64_t tiling_bytes, uint32_t block_dim, uint32_t first, uint32_t last,
-                  char* error, uint64_t cap, bool needs_all_blocks, uint64_t tiling_key) {
+int32_t RunBlocks(const char* kernel_name, void (*entry)(void** args), void* const* gm,
+                  const uint64_t* gm_bytes, const uint8_t* gm_writable, uint32_t gm_count, void* workspace,
+                  uint64_t workspace_bytes, const void* tiling, uint64_t tiling_bytes, uint32_t block_dim,
+                  uint32_t first, uint32_t last, char* error, uint64_t cap, bool needs_all_blocks,
+                  uint64_t tiling_key) {
   constexpr uint32_t kMaxGm = 64;
   if (cap) error[0] = 0;
   if (gm_count > kMaxGm || first > last || last > block_dim ||
       (needs_all_blocks && (first != 0 || last != block_dim))) {
     char text[256];
-    std::snprintf(text, sizeof text, "kernel %s: launch: bad arguments: %u GM buffers (at most %u), blocks [%u, %u) "
-                  "of %u%s", kernel_name, gm_count, kMaxGm, first, last, block_dim,
+    std::snprintf(text, sizeof text,
+                  "kernel %s: launch: bad arguments: %u GM buffers (at most %u), blocks [%u, %u) "
+                  "of %u%s",
+                  kernel_name, gm_count, kMaxGm, first, last, block_dim,
                   needs_all_blocks ? ", all needed at once" : "");
     CopyText(error, cap, text);
     return 1;
@@ -272,7 +280,8 @@ int32_t RunBlocks(const char* kernel_name, void (*entry)(void** args), void* con
   return 1;
 }
 
-// --- trace --------------------------------------------------------------------------------------------------------
+// --- trace
+// --------------------------------------------------------------------------------------------------------
 bool g_trace = false;
 namespace {
 struct Trace {

@@ -1,5 +1,5 @@
-// Why: turns a scalar function into a loop over raw storage for each dtype, and rounds floats to integral values. On
-// entry operands are identical or disjoint (vector_base.h), which is what `ivdep` asserts.
+// Why: turns a scalar function into a loop over raw storage for each dtype, and rounds floats to integral
+// values. On entry operands are identical or disjoint (vector_base.h), which is what `ivdep` asserts.
 #pragma once
 #include "vector_base.h"
 
@@ -25,7 +25,8 @@ inline void Map2(void* d, const void* a, const void* b, uint64_t n, F f) {
 #pragma GCC ivdep
   for (uint64_t i = 0; i < n; ++i) to[i] = f(x[i], y[i]);
 }
-// --- rounding to integral values; exact, sign of zero kept, vectorizable on SSE2; assumes round-to-nearest mode ------
+// --- rounding to integral values; exact, sign of zero kept, vectorizable on SSE2; assumes round-to-nearest
+// mode ------
 inline float RoundEven(float x) {
   const float a = FromBits(Bits(x) & 0x7fffffffu);
   const float r = (a + 8388608.0f) - 8388608.0f;

@@ -1,5 +1,5 @@
-// Why: data movement inside UB: block copies, Copy, Brcb, index generation, gathers, transposes. All run on the vector
-// pipe and move bits, so their poison moves with them.
+// Why: data movement inside UB: block copies, Copy, Brcb, index generation, gathers, transposes. All run on
+// the vector pipe and move bits, so their poison moves with them.
 #include <algorithm>
 
 #include "loops.h"
@@ -51,8 +51,8 @@ void CopyUbBlocks(const TensorRef& d, const TensorRef& s, const AscendC::DataCop
   TraceVector(c, kU8, d, bytes * p.blockCount, 1, p.blockCount, nullptr, 0);
 }
 
-void CopyRepeat(DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uint32_t repeat, Strides ds, Strides ss,
-                Site at) {
+void CopyRepeat(DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uint32_t repeat, Strides ds,
+                Strides ss, Site at) {
   Core& c = Enter("Copy", at);
   NeedWord(t);
   if (ds.repeat > 4095 || ss.repeat > 4095)
@@ -63,7 +63,8 @@ void CopyRepeat(DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uin
     p = LanePlan{};
     p.lanes = Lanes(w);
     p.repeats = repeat;
-    if (m.lo > p.lanes) Violate("mask", "Copy in Counter mode with %llu elements a repeat", (unsigned long long)m.lo);
+    if (m.lo > p.lanes)
+      Violate("mask", "Copy in Counter mode with %llu elements a repeat", (unsigned long long)m.lo);
     p.lo = m.lo >= 64 ? ~0ull : (1ull << m.lo) - 1;
     p.hi = m.lo <= 64 ? 0 : m.lo >= 128 ? ~0ull : (1ull << (m.lo - 64)) - 1;
   } else {
@@ -161,13 +162,15 @@ void GatherElements(DType t, const TensorRef& d, const TensorRef& s, const Tenso
   StartCount(c, dst, src, 1, false);
   CheckView(c, s, 0, kBlock, "src");
   if (!AllGood(c, offsets.addr, count * 4))
-    Violate("uninitialized UB", "offset %u was never written", (FirstBad(c, offsets.addr, count * 4) - offsets.addr) / 4);
+    Violate("uninitialized UB", "offset %u was never written",
+            (FirstBad(c, offsets.addr, count * 4) - offsets.addr) / 4);
   uint32_t low = ~0u, high = 0;
   for (uint64_t i = 0; i < count; ++i) {
     uint32_t at_byte;
     std::memcpy(&at_byte, c.ub + offsets.addr + i * 4, 4);
     at_byte += base;
-    if (at_byte % w) Violate("misaligned UB address", "byte offset %u of element %llu", at_byte, (unsigned long long)i);
+    if (at_byte % w)
+      Violate("misaligned UB address", "byte offset %u of element %llu", at_byte, (unsigned long long)i);
     low = std::min(low, at_byte);
     high = std::max(high, at_byte + w);
     if (s.addr + high > kUbBytes)
@@ -214,10 +217,11 @@ void GatherBlocks(DType t, const TensorRef& d, const TensorRef& s, const TensorR
   TraceVector(c, t, d, uint64_t(repeat) * 256 / Width(t), Width(t), repeat, &ds, 1);
 }
 
-// Normal mode (counter == false): every repeat looks at 256 B. Counter mode: at `mask` elements. What is kept is
-// appended to dst without gaps.
-void GatherByMask(DType t, const TensorRef& d, const TensorRef& s, const TensorRef* pattern_tensor, uint8_t pattern,
-                  bool counter, uint32_t mask, const AscendC::GatherMaskParams& p, uint64_t* kept, Site at) {
+// Normal mode (counter == false): every repeat looks at 256 B. Counter mode: at `mask` elements. What is kept
+// is appended to dst without gaps.
+void GatherByMask(DType t, const TensorRef& d, const TensorRef& s, const TensorRef* pattern_tensor,
+                  uint8_t pattern, bool counter, uint32_t mask, const AscendC::GatherMaskParams& p,
+                  uint64_t* kept, Site at) {
   Core& c = Enter("GatherMask", at);
   NeedWord(t);
   const uint32_t w = Width(t), lanes = Lanes(w), per_block = kBlock / w;
@@ -227,7 +231,8 @@ void GatherByMask(DType t, const TensorRef& d, const TensorRef& s, const TensorR
   *kept = 0;
   if (!p.repeatTimes || !n) return;
   const auto address = [&](uint32_t r, uint32_t i) {
-    return s.addr + (uint32_t(p.src0RepeatStride) * r + (i / per_block) * p.src0BlockStride) * kBlock + i % per_block * w;
+    return s.addr + (uint32_t(p.src0RepeatStride) * r + (i / per_block) * p.src0BlockStride) * kBlock +
+           i % per_block * w;
   };
   const auto keep = [&](uint32_t r, uint32_t i) -> bool {
     if (pattern_tensor) {
@@ -235,10 +240,14 @@ void GatherByMask(DType t, const TensorRef& d, const TensorRef& s, const TensorR
       return c.ub[byte] >> (i % 8) & 1;
     }
     switch (pattern) {
-      case 1: return i % 2 == 0;
-      case 2: return i % 2 == 1;
-      case 7: return true;
-      default: return i % 4 == pattern - 3u;
+      case 1:
+        return i % 2 == 0;
+      case 2:
+        return i % 2 == 1;
+      case 7:
+        return true;
+      default:
+        return i % 4 == pattern - 3u;
     }
   };
   uint32_t end = 0;
@@ -257,7 +266,8 @@ void GatherByMask(DType t, const TensorRef& d, const TensorRef& s, const TensorR
     const uint32_t bytes = (p.repeatTimes - 1u) * p.src1RepeatStride * kBlock + (n + 7) / 8;
     CheckView(c, *pattern_tensor, bytes, kBlock, "src1");
     CheckRead(c, PIPE_V, pattern_tensor->addr, bytes, "src1");
-    if (!AllGood(c, pattern_tensor->addr, (n + 7) / 8)) Violate("uninitialized UB", "the pattern was never written");
+    if (!AllGood(c, pattern_tensor->addr, (n + 7) / 8))
+      Violate("uninitialized UB", "the pattern was never written");
     MarkRead(c, PIPE_V, pattern_tensor->addr, bytes);
   }
   uint32_t to = d.addr;
@@ -294,10 +304,11 @@ void Transpose16(DType t, const TensorRef& d, const TensorRef& s, Site at) {
   TraceVector(c, t, d, 256, 2, 1, nullptr, 0);
 }
 
-// Sixteen 32 B blocks in, sixteen out. 16-bit: out[j][i] = in[i][j]. 32-bit: in is 16 rows of 8; element j of row i
-// goes to block 2*j + i/8, position i%8. 8-bit: 16 bytes of each block, the half chosen by srcHighHalf, land in the
-// half chosen by dstHighHalf. The lists hold UB byte addresses.
-void To5HD(DType t, const uint64_t* dst, const uint64_t* src, const AscendC::TransDataTo5HDParams& p, Site at) {
+// Sixteen 32 B blocks in, sixteen out. 16-bit: out[j][i] = in[i][j]. 32-bit: in is 16 rows of 8; element j of
+// row i goes to block 2*j + i/8, position i%8. 8-bit: 16 bytes of each block, the half chosen by srcHighHalf,
+// land in the half chosen by dstHighHalf. The lists hold UB byte addresses.
+void To5HD(DType t, const uint64_t* dst, const uint64_t* src, const AscendC::TransDataTo5HDParams& p,
+           Site at) {
   Core& c = Enter("TransDataTo5HD", at);
   if (t == kNone || Width(t) > 4) UnsupportedType(t);
   const uint32_t w = Width(t);
@@ -333,7 +344,8 @@ void To5HD(DType t, const uint64_t* dst, const uint64_t* src, const AscendC::Tra
       else if (w == 4)
         for (uint32_t j = 0; j < 8; ++j) put(2 * j + i / 8, i % 8, i, j);
       else
-        for (uint32_t j = 0; j < 16; ++j) put(j, i + (p.dstHighHalf ? 16 : 0), i, j + (p.srcHighHalf ? 16 : 0));
+        for (uint32_t j = 0; j < 16; ++j)
+          put(j, i + (p.dstHighHalf ? 16 : 0), i, j + (p.srcHighHalf ? 16 : 0));
     }
     for (int i = 0; i < 16; ++i) MarkWrite(c, PIPE_V, to[i], kBlock);
   }

@@ -1,5 +1,5 @@
-// Why: buffers, queues, events and barriers (pipe.h) on the core's state. On a device most misuse here hangs; the twin
-// says what would hang.
+// Why: buffers, queues, events and barriers (pipe.h) on the core's state. On a device most misuse here hangs;
+// the twin says what would hang.
 #include <algorithm>
 
 #include "core.h"
@@ -29,11 +29,16 @@ HardEvent EventOf(pipe_t src, pipe_t dst) {
 
 const char* PositionName(TPosition p) {
   switch (p) {
-    case TPosition::GM: return "GM";
-    case TPosition::VECIN: return "VECIN";
-    case TPosition::VECOUT: return "VECOUT";
-    case TPosition::VECCALC: return "VECCALC";
-    default: return "a cube position";
+    case TPosition::GM:
+      return "GM";
+    case TPosition::VECIN:
+      return "VECIN";
+    case TPosition::VECOUT:
+      return "VECOUT";
+    case TPosition::VECCALC:
+      return "VECCALC";
+    default:
+      return "a cube position";
   }
 }
 
@@ -59,7 +64,8 @@ void TraceFlag(uint8_t kind, HardEvent event, int32_t id, uint16_t buffer) {
   TraceRecord(kind == 1 ? a.src_pipe : a.dst_pipe, a);
 }
 
-// Producer and consumer pipe of a queue: data from GM arrives by MTE2, leaves to GM by MTE3, else V works on it.
+// Producer and consumer pipe of a queue: data from GM arrives by MTE2, leaves to GM by MTE3, else V works on
+// it.
 pipe_t Producer(const QueueSpec& s) {
   return s.src == TPosition::GM || s.src == TPosition::VECIN ? PIPE_MTE2 : PIPE_V;
 }
@@ -91,15 +97,14 @@ Buffer& OwnBuffer(Core& c, Queue& q, const TensorRef& t, const char* verb) {
     Violate("queue misuse", "%s of a tensor that is not from this queue", verb);
   Buffer& b = c.buffers[t.buffer];
   if (t.generation != b.generation || b.state == kFree)
-    Violate("queue misuse", "%s of buffer %u, which was freed already (freed twice, or used after free)", verb,
-            t.buffer);
+    Violate("queue misuse", "%s of buffer %u, which was freed already (freed twice, or used after free)",
+            verb, t.buffer);
   return b;
 }
 
 uint16_t NewBuffer(Core& c, uint32_t bytes) {
   if (!c.pipe_open) Violate("queue misuse", "InitBuffer without a live TPipe");
-  if (c.buffer_count == kMaxBuffers)
-    Violate("too many buffers", "a kernel may have %u buffers", kMaxBuffers);
+  if (c.buffer_count == kMaxBuffers) Violate("too many buffers", "a kernel may have %u buffers", kMaxBuffers);
   if (bytes == 0) Violate("UB overflow", "a buffer of 0 bytes");
   const uint64_t size = (uint64_t(bytes) + kBlock - 1) / kBlock * kBlock;
   const uint32_t limit = c.scratch_used ? kUbBesideScratch : kUbUsable;
@@ -149,6 +154,7 @@ uint8_t* UbPointer(const TensorRef& t) { return core().ub + t.addr; }
 void PipeOpen(void* pipe, Site at) {
   Core& c = Enter("TPipe", at);
   if (c.pipe_open) Violate("two pipes", "a kernel may have one live TPipe");
+  if (c.buffer_count) PipeReset(at);  // a pipe after another one: the first one's buffers are gone
   c.pipe_open = true;
   c.pipe = pipe;
 }
@@ -177,8 +183,8 @@ uint16_t InitQueue(const QueueSpec& spec, uint32_t count, uint32_t bytes, Site a
   if (count == 0) Violate("queue misuse", "a queue of 0 buffers");
   uint32_t& used = c.queue_buffers[static_cast<int>(home)];
   if (used + count > kMaxQueueBuffers)
-    Violate("too many queue buffers", "%u more in %s after %u; %u have a hardware event", count, PositionName(home), used,
-            kMaxQueueBuffers);
+    Violate("too many queue buffers", "%u more in %s after %u; %u have a hardware event", count,
+            PositionName(home), used, kMaxQueueBuffers);
   used += count;
   const uint16_t id = static_cast<uint16_t>(c.queue_count++);
   Queue& q = c.queues[id];
@@ -228,10 +234,12 @@ void QueuePush(uint16_t queue, const TensorRef& t, Site at) {
   Core& c = Enter("TQue::EnQue", at);
   Queue& q = QueueAt(c, queue);
   Buffer& b = OwnBuffer(c, q, t, "EnQue");
-  if (b.state == kQueued) Violate("queue misuse", "EnQue of buffer %u, which is in the queue already", t.buffer);
+  if (b.state == kQueued)
+    Violate("queue misuse", "EnQue of buffer %u, which is in the queue already", t.buffer);
   const int32_t depth = std::max<int32_t>(q.spec.depth, 1);
   if (q.queued >= depth)
-    Violate("queue misuse", "EnQue into a full queue (depth %d): DeQue first or declare a deeper queue", depth);
+    Violate("queue misuse", "EnQue into a full queue (depth %d): DeQue first or declare a deeper queue",
+            depth);
   const pipe_t producer = Producer(q.spec);
   const HardEvent event = EventOf(producer, Consumer(q.spec));
   b.event = TakeEvent(c, event);
@@ -263,12 +271,14 @@ void QueueFree(uint16_t queue, const TensorRef& t, Site at) {
   Core& c = Enter("TQue::FreeTensor", at);
   Queue& q = QueueAt(c, queue);
   Buffer& b = OwnBuffer(c, q, t, "FreeTensor");
-  if (b.state == kQueued) Violate("queue misuse", "FreeTensor of buffer %u while it is in the queue", t.buffer);
+  if (b.state == kQueued)
+    Violate("queue misuse", "FreeTensor of buffer %u while it is in the queue", t.buffer);
   const pipe_t consumer = Consumer(q.spec);
   const HardEvent event = EventOf(consumer, Producer(q.spec));
   b.event = TakeEvent(c, event);
   b.ready = Snapshot(c, consumer);
-  if (b.state == kAllocated) {  // freed without having gone through the queue: the producer's own work counts too
+  if (b.state ==
+      kAllocated) {  // freed without having gone through the queue: the producer's own work counts too
     const Clock own = Snapshot(c, Producer(q.spec));
     for (uint32_t p = 0; p < kPipes; ++p) b.ready.seen[p] = std::max(b.ready.seen[p], own.seen[p]);
   }
@@ -292,13 +302,15 @@ TensorRef CalcGet(uint16_t calc, uint64_t bytes, bool whole, Site at) {
   if (calc >= c.buffer_count) Violate("queue misuse", "the TBuf was not given bytes with TPipe::InitBuffer");
   TensorRef t = View(c, calc, TPosition::VECCALC);
   if (!whole && bytes > t.bytes)
-    Violate("UB overflow", "a view of %llu bytes of a TBuf of %u", static_cast<unsigned long long>(bytes), t.bytes);
+    Violate("UB overflow", "a view of %llu bytes of a TBuf of %u", static_cast<unsigned long long>(bytes),
+            t.bytes);
   if (!whole) t.bytes = static_cast<uint32_t>(bytes);
   return t;
 }
 TensorRef CalcGetAt(uint16_t calc, uint64_t offset, uint64_t bytes, Site at) {
   TensorRef t = CalcGet(calc, offset + bytes, false, at);
-  if (offset % kBlock) Violate("misaligned UB address", "offset %llu", static_cast<unsigned long long>(offset));
+  if (offset % kBlock)
+    Violate("misaligned UB address", "offset %llu", static_cast<unsigned long long>(offset));
   t.addr += static_cast<uint32_t>(offset);
   t.bytes = static_cast<uint32_t>(bytes);
   return t;
@@ -317,15 +329,16 @@ void SetEvent(HardEvent event, int32_t id, Site at) {
   Event& e = EventAt(c, event, id);
   const PipePair pair = kPairs[static_cast<int>(event)];
   if (e.set)
-    Violate("wrong event id", "SetFlag %s_%s id %d set twice without a WaitFlag (first at line %u)", Name(pair.src),
-            Name(pair.dst), id, e.site.line);
+    Violate("wrong event id", "SetFlag %s_%s id %d set twice without a WaitFlag (first at line %u)",
+            Name(pair.src), Name(pair.dst), id, e.site.line);
   for (uint32_t i = 0; i < c.buffer_count; ++i) {
     const Buffer& b = c.buffers[i];
     if (b.event != id || b.queue == 0xffff || b.state == kDead) continue;
     const QueueSpec& s = c.queues[b.queue].spec;
     if (event == (b.state == kQueued ? EventOf(Producer(s), Consumer(s)) : EventOf(Consumer(s), Producer(s))))
-      Violate("wrong event id", "SetFlag %s_%s id %d while queue %u holds that id: take one from AllocEventID",
-              Name(pair.src), Name(pair.dst), id, b.queue);
+      Violate("wrong event id",
+              "SetFlag %s_%s id %d while queue %u holds that id: take one from AllocEventID", Name(pair.src),
+              Name(pair.dst), id, b.queue);
   }
   e.set = true;
   e.site = at;
@@ -338,8 +351,8 @@ void WaitEvent(HardEvent event, int32_t id, Site at) {
   Event& e = EventAt(c, event, id);
   const PipePair pair = kPairs[static_cast<int>(event)];
   if (!e.set)
-    Violate("wrong event id", "WaitFlag %s_%s id %d without a SetFlag: a device waits forever", Name(pair.src),
-            Name(pair.dst), id);
+    Violate("wrong event id", "WaitFlag %s_%s id %d without a SetFlag: a device waits forever",
+            Name(pair.src), Name(pair.dst), id);
   e.set = false;
   Join(c, pair.dst, e.at);
   TraceFlag(2, event, id, 0xffff);
@@ -394,7 +407,8 @@ void BeginBlock(Core& c, Launch* launch, uint32_t block) {
   c.epoch = 0;
   c.api = "kernel";
   c.site = Site{"", 0};
-  if (*std::max_element(c.issued, c.issued + kPipes) > 0x7fffffffu) {  // numbers must not wrap within a block
+  if (*std::max_element(c.issued, c.issued + kPipes) >
+      0x3fffffffu) {  // they must stay below 2^31 within a block
     std::memset(c.wrote, 0, sizeof c.wrote);
     std::memset(c.read, 0, sizeof c.read);
     std::memset(c.issued, 0, sizeof c.issued);

@@ -1,5 +1,5 @@
-// Why: the reducing instructions. A sum over one repeat is a binary tree over its lanes in order; Max and Min keep the
-// first of equal values. The count forms fold repeats left to right.
+// Why: the reducing instructions. A sum over one repeat is a binary tree over its lanes in order; Max and Min
+// keep the first of equal values. The count forms fold repeats left to right.
 #include "loops.h"
 
 namespace twin {
@@ -41,7 +41,8 @@ struct Found {
   uint32_t index;
   bool good, any;
 };
-Found Fold(ReduceOp op, DType t, const void* lanes, const bool* active, const bool* bad, uint32_t from, uint32_t to) {
+Found Fold(ReduceOp op, DType t, const void* lanes, const bool* active, const bool* bad, uint32_t from,
+           uint32_t to) {
   Found f{0.0f, 0, true, false};
   if (op == kSum) {
     float tree[128];
@@ -81,7 +82,8 @@ void ReduceWhole(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, M
   const uint32_t w = Width(t);
   const LanePlan p = ResolveMask(c, m, repeat, w);
   if (!p.repeats || (!p.total && !p.lo && !p.hi)) return;
-  const bool both = op != kSum && (order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE);
+  const bool both =
+      op != kSum && (order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE);
   const uint32_t item = both ? 2 * w : w;  // dstRepStride counts results, not blocks
   const RepeatOperand src{&s, ss, w, "src"};
   CheckRepeatView(c, src, p);
@@ -111,11 +113,15 @@ void ReduceWhole(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, M
   TraceVector(c, t, d, uint64_t(p.lanes) * p.repeats, w, p.repeats, strides, 2);
 }
 
-// One result per 32 B block, or per pair of neighbouring elements. dst repeat stride: in results of a whole repeat.
+// One result per 32 B block, or per pair of neighbouring elements. dst repeat stride: in results of a whole
+// repeat.
 void ReduceBlocks(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, MaskSpec m, uint32_t repeat,
                   uint32_t dst_stride, Strides ss, Site at) {
-  Core& c = Enter(op == kPairSum ? "PairReduceSum" : op == kSum ? "BlockReduceSum"
-                  : op == kMaximum ? "BlockReduceMax" : "BlockReduceMin", at);
+  Core& c = Enter(op == kPairSum   ? "PairReduceSum"
+                  : op == kSum     ? "BlockReduceSum"
+                  : op == kMaximum ? "BlockReduceMax"
+                                   : "BlockReduceMin",
+                  at);
   NeedReduceType(t);
   const uint32_t w = Width(t);
   const LanePlan p = ResolveMask(c, m, repeat, w);
@@ -144,8 +150,8 @@ void ReduceBlocks(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, 
   TraceVector(c, t, d, uint64_t(p.lanes) * p.repeats, w, p.repeats, strides, 2);
 }
 
-void ReduceCount(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, const TensorRef& work, uint64_t count,
-                 bool index, Site at) {
+void ReduceCount(ReduceOp op, DType t, const TensorRef& d, const TensorRef& s, const TensorRef& work,
+                 uint64_t count, bool index, Site at) {
   Core& c = Enter(op == kSum ? "ReduceSum" : op == kMaximum ? "ReduceMax" : "ReduceMin", at);
   NeedReduceType(t);
   if (!count) return;

@@ -5,17 +5,39 @@ namespace twin {
 inline namespace TWIN_ABI {
 
 const char* Name(ScalarOp op) {
-  static const char* const names[kScalarOps] = {"Adds", "Muls", "Maxs", "Mins", "LeakyRelu", "ShiftLeft",
-                                                "ShiftRight", "ShiftRight", "Axpy"};
+  static const char* const names[kScalarOps] = {"Adds",      "Muls",       "Maxs",       "Mins", "LeakyRelu",
+                                                "ShiftLeft", "ShiftRight", "ShiftRight", "Axpy"};
   return names[op];
 }
 
 namespace {
-struct AddOp { template <typename T> T operator()(T a, T b) const { return a + b; } };
-struct MulOp { template <typename T> T operator()(T a, T b) const { return a * b; } };
-struct MaxOp { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
-struct MinOp { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
-struct LeakyOp { float operator()(float a, float b) const { return a >= 0.0f ? a : b * a; } };
+struct AddOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct MulOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+struct MaxOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+struct MinOp {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
+struct LeakyOp {
+  float operator()(float a, float b) const { return a >= 0.0f ? a : b * a; }
+};
 
 template <typename T>
 T Load(const void* p) {
@@ -45,7 +67,8 @@ void OnInt32(void* d, const void* s, const void* k, uint64_t n) {
 template <typename F>
 void OnInt16(void* d, const void* s, const void* k, uint64_t n) {
   const uint32_t b = Load<uint16_t>(k);
-  Map1<uint16_t>(d, s, n, [b](uint16_t a) { return static_cast<uint16_t>(F()(static_cast<uint32_t>(a), b)); });
+  Map1<uint16_t>(d, s, n,
+                 [b](uint16_t a) { return static_cast<uint16_t>(F()(static_cast<uint32_t>(a), b)); });
 }
 template <typename T, typename F>
 void OnSigned(void* d, const void* s, const void* k, uint64_t n) {
@@ -85,31 +108,46 @@ void Checked(void* d, const void* s, const void* k, uint64_t n) {
 template <typename F>
 ScalarFn Arithmetic(DType t) {
   switch (t) {
-    case kF32: return {OnFloat<F>};
-    case kF16: return {OnFloat<F>, true};
-    case kI32: return {OnInt32<F>};
-    case kI16: return {OnInt16<F>};
-    default: return {};
+    case kF32:
+      return {OnFloat<F>};
+    case kF16:
+      return {OnFloat<F>, true};
+    case kI32:
+      return {OnInt32<F>};
+    case kI16:
+      return {OnInt16<F>};
+    default:
+      return {};
   }
 }
 template <typename F, bool max>
 ScalarFn Choice(DType t) {
   switch (t) {
-    case kF32: return {OnFloat<F>};
-    case kF16: return {PickHalf<max>};
-    case kI32: return {OnSigned<int32_t, F>};
-    case kI16: return {OnSigned<int16_t, F>};
-    default: return {};
+    case kF32:
+      return {OnFloat<F>};
+    case kF16:
+      return {PickHalf<max>};
+    case kI32:
+      return {OnSigned<int32_t, F>};
+    case kI16:
+      return {OnSigned<int16_t, F>};
+    default:
+      return {};
   }
 }
 template <bool round>
 ScalarFn RightOf(DType t) {
   switch (t) {
-    case kI16: return {Checked<int16_t, Right<int16_t, round>>};
-    case kI32: return {Checked<int32_t, Right<int32_t, round>>};
-    case kU16: return {round ? nullptr : Checked<uint16_t, Right<uint16_t, false>>};
-    case kU32: return {round ? nullptr : Checked<uint32_t, Right<uint32_t, false>>};
-    default: return {};
+    case kI16:
+      return {Checked<int16_t, Right<int16_t, round>>};
+    case kI32:
+      return {Checked<int32_t, Right<int32_t, round>>};
+    case kU16:
+      return {round ? nullptr : Checked<uint16_t, Right<uint16_t, false>>};
+    case kU32:
+      return {round ? nullptr : Checked<uint32_t, Right<uint32_t, false>>};
+    default:
+      return {};
   }
 }
 
@@ -140,17 +178,25 @@ ScalarFn FindScalar(ScalarOp op, DType t, DType src_t) {
     return {t == kF16 && src_t == kF16 ? AxpyHalf : nullptr};
   }
   switch (op) {
-    case kAdds: return Arithmetic<AddOp>(t);
-    case kMuls: return Arithmetic<MulOp>(t);
-    case kMaxs: return Choice<MaxOp, true>(t);
-    case kMins: return Choice<MinOp, false>(t);
-    case kLeakyRelu: return t == kF32 || t == kF16 ? ScalarFn{OnFloat<LeakyOp>, t == kF16} : ScalarFn{};
+    case kAdds:
+      return Arithmetic<AddOp>(t);
+    case kMuls:
+      return Arithmetic<MulOp>(t);
+    case kMaxs:
+      return Choice<MaxOp, true>(t);
+    case kMins:
+      return Choice<MinOp, false>(t);
+    case kLeakyRelu:
+      return t == kF32 || t == kF16 ? ScalarFn{OnFloat<LeakyOp>, t == kF16} : ScalarFn{};
     case kShiftLeft:
       if (t == kI16 || t == kU16) return {Checked<uint16_t, Left<uint16_t>>};
       return {t == kI32 || t == kU32 ? Checked<uint32_t, Left<uint32_t>> : nullptr};
-    case kShiftRight: return RightOf<false>(t);
-    case kShiftRightRound: return RightOf<true>(t);
-    default: return {};
+    case kShiftRight:
+      return RightOf<false>(t);
+    case kShiftRightRound:
+      return RightOf<true>(t);
+    default:
+      return {};
   }
 }
 

@@ -1,6 +1,7 @@
-// Why: Compare and Select on packed bits (element i is bit i % 8 of byte i / 8), SelectWithBytesMask, and the mask
-// register. A compare of an uninitialised element gives an uninitialised bit, not a violation: garbage beyond the
-// count is compared by design. A select that an uninitialised bit decides gives an uninitialised element.
+// Why: Compare and Select on packed bits (element i is bit i % 8 of byte i / 8), SelectWithBytesMask, and the
+// mask register. A compare of an uninitialised element gives an uninitialised bit, not a violation: garbage
+// beyond the count is compared by design. A select that an uninitialised bit decides gives an uninitialised
+// element.
 #include "loops.h"
 
 namespace twin {
@@ -24,16 +25,23 @@ void Decide(uint8_t* one, const T* a, const T* b, uint64_t n, F f) {
 template <typename T>
 void DecideMode(CMPMODE mode, uint8_t* one, const T* a, const T* b, uint64_t n) {
   switch (mode) {
-    case CMPMODE::GT: return DecideMode(CMPMODE::LT, one, b, a, n);
-    case CMPMODE::GE: return DecideMode(CMPMODE::LE, one, b, a, n);
-    case CMPMODE::LT: return Decide(one, a, b, n, [](T x, T y) { return x < y; });
-    case CMPMODE::LE: return Decide(one, a, b, n, [](T x, T y) { return x <= y; });
-    case CMPMODE::EQ: return Decide(one, a, b, n, [](T x, T y) { return x == y; });
-    case CMPMODE::NE: return Decide(one, a, b, n, [](T x, T y) { return x != y; });
+    case CMPMODE::GT:
+      return DecideMode(CMPMODE::LT, one, b, a, n);
+    case CMPMODE::GE:
+      return DecideMode(CMPMODE::LE, one, b, a, n);
+    case CMPMODE::LT:
+      return Decide(one, a, b, n, [](T x, T y) { return x < y; });
+    case CMPMODE::LE:
+      return Decide(one, a, b, n, [](T x, T y) { return x <= y; });
+    case CMPMODE::EQ:
+      return Decide(one, a, b, n, [](T x, T y) { return x == y; });
+    case CMPMODE::NE:
+      return Decide(one, a, b, n, [](T x, T y) { return x != y; });
   }
 }
 // n elements, a multiple of 8, to n/8 bytes. b_scalar: b is a single element.
-void CompareRaw(DType t, CMPMODE mode, uint8_t* out, const void* a, const void* b, bool b_scalar, uint64_t n) {
+void CompareRaw(DType t, CMPMODE mode, uint8_t* out, const void* a, const void* b, bool b_scalar,
+                uint64_t n) {
   constexpr uint64_t kChunk = 256;
   alignas(32) float fa[kChunk], fb[kChunk];
   alignas(32) int32_t ib[kChunk];
@@ -61,7 +69,8 @@ void CompareRaw(DType t, CMPMODE mode, uint8_t* out, const void* a, const void* 
   for (uint64_t at = 0; at < n; at += kChunk) {
     const uint64_t m = n - at < kChunk ? n - at : kChunk;
     if (t == kI32)
-      DecideMode(mode, one, static_cast<const int32_t*>(a) + at, b_scalar ? ib : static_cast<const int32_t*>(b) + at, m);
+      DecideMode(mode, one, static_cast<const int32_t*>(a) + at,
+                 b_scalar ? ib : static_cast<const int32_t*>(b) + at, m);
     else
       DecideMode(mode, one, floats(fa, a, at, m), b_scalar ? fb : floats(fb, b, at, m), m);
     for (uint64_t i = 0; i < m; i += 8) {  // eight bytes of 0/1 to eight bits
@@ -93,7 +102,8 @@ void CompareCount(DType t, const TensorRef& d, const TensorRef& a, const TensorR
     for (uint64_t i = 0; i < count; i += 8) {
       unsigned bad = 0;
       for (uint32_t j = 0; j < 8; ++j)
-        if (!BytesGood(c, a.addr + (i + j) * w, w) || (b && !BytesGood(c, b->addr + (i + j) * w, w))) bad |= 1u << j;
+        if (!BytesGood(c, a.addr + (i + j) * w, w) || (b && !BytesGood(c, b->addr + (i + j) * w, w)))
+          bad |= 1u << j;
       SetBadBits(c, d.addr + i / 8, static_cast<uint8_t>(bad));
     }
   }
@@ -103,8 +113,8 @@ void CompareCount(DType t, const TensorRef& d, const TensorRef& a, const TensorR
 }
 }  // namespace
 
-void CompareBits(DType t, const TensorRef& d, const TensorRef& a, const TensorRef& b, CMPMODE mode, uint64_t count,
-                 Site at) {
+void CompareBits(DType t, const TensorRef& d, const TensorRef& a, const TensorRef& b, CMPMODE mode,
+                 uint64_t count, Site at) {
   CompareCount(t, d, a, &b, nullptr, mode, count, "Compare", at);
 }
 void CompareScalarBits(DType t, const TensorRef& d, const TensorRef& a, const void* scalar, CMPMODE mode,
@@ -152,11 +162,12 @@ namespace {
 inline bool Bit(const uint8_t* mask, uint64_t i) { return mask[i / 8] >> (i % 8) & 1; }
 
 template <typename T>
-void SelectRaw(void* d, const uint8_t* mask, uint64_t mask_period, const void* a, const void* b, uint64_t b_step,
-               uint64_t n) {
+void SelectRaw(void* d, const uint8_t* mask, uint64_t mask_period, const void* a, const void* b,
+               uint64_t b_step, uint64_t n) {
   T* to = static_cast<T*>(d);
   const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
-  for (uint64_t i = 0; i < n; ++i) to[i] = Bit(mask, mask_period ? i % mask_period : i) ? x[i] : y[i * b_step];
+  for (uint64_t i = 0; i < n; ++i)
+    to[i] = Bit(mask, mask_period ? i % mask_period : i) ? x[i] : y[i * b_step];
 }
 
 // The poison of element i: its deciding bit's, and that of the source it was taken from.
@@ -164,7 +175,8 @@ void SelectGood(Core& c, const TensorRef& d, const TensorRef& mask, uint64_t mas
                 const TensorRef* b, uint32_t w, uint64_t n) {
 #if TWIN_CHECK
   const uint64_t bits = mask_period ? mask_period : n;
-  if (AllGood(c, mask.addr, (bits + 7) / 8) && AllGood(c, a.addr, n * w) && (!b || AllGood(c, b->addr, n * w))) {
+  if (AllGood(c, mask.addr, (bits + 7) / 8) && AllGood(c, a.addr, n * w) &&
+      (!b || AllGood(c, b->addr, n * w))) {
     SetGood(c, d.addr, n * w, true);
     return;
   }
@@ -185,7 +197,8 @@ void SelectGood(Core& c, const TensorRef& d, const TensorRef& mask, uint64_t mas
 void CheckSelectForm(DType t, const TensorRef* b, SELMODE mode) {
   if (t != kF16 && t != kF32) UnsupportedType(t);
   if ((mode == SELMODE::VSEL_TENSOR_SCALAR_MODE) != (b == nullptr))
-    Violate("select mode", "mode %d with a %s as the second source", static_cast<int>(mode), b ? "tensor" : "scalar");
+    Violate("select mode", "mode %d with a %s as the second source", static_cast<int>(mode),
+            b ? "tensor" : "scalar");
 }
 }  // namespace
 
@@ -200,21 +213,24 @@ void SelectBits(DType t, const TensorRef& d, const TensorRef& mask, const Tensor
   if (!period) UseScratch(c);
   const uint64_t mask_bytes = ((period && period < count ? period : count) + 7) / 8;
   const CountOperand dst{&d, count * w, "dst"};
-  const CountOperand src[3] = {{&a, count * w, "src0"}, {&mask, mask_bytes, "mask"}, {b ? b : &a, count * w, "src1"}};
+  const CountOperand src[3] = {
+      {&a, count * w, "src0"}, {&mask, mask_bytes, "mask"}, {b ? b : &a, count * w, "src1"}};
   const uint32_t sources = b ? 3 : 2;
   CheckOverlap(d.addr, count * w, mask.addr, mask_bytes, false, "mask");
   StartCount(c, dst, src, sources, true);
   SelectGood(c, d, mask, period, a, b, w, count);
   const void* second = b ? c.ub + b->addr : scalar;
-  if (w == 4) SelectRaw<uint32_t>(c.ub + d.addr, c.ub + mask.addr, period, c.ub + a.addr, second, b ? 1 : 0, count);
-  else SelectRaw<uint16_t>(c.ub + d.addr, c.ub + mask.addr, period, c.ub + a.addr, second, b ? 1 : 0, count);
+  if (w == 4)
+    SelectRaw<uint32_t>(c.ub + d.addr, c.ub + mask.addr, period, c.ub + a.addr, second, b ? 1 : 0, count);
+  else
+    SelectRaw<uint16_t>(c.ub + d.addr, c.ub + mask.addr, period, c.ub + a.addr, second, b ? 1 : 0, count);
   FinishCount(c, dst, src, sources);
   TraceVector(c, t, d, count, w, 0, nullptr, 0);
 }
 
 void SelectRepeat(DType t, const TensorRef& d, const TensorRef& mask, const TensorRef& a, const TensorRef* b,
-                  const void* scalar, SELMODE mode, MaskSpec m, uint32_t repeat, Strides ds, Strides as, Strides bs,
-                  Site at) {
+                  const void* scalar, SELMODE mode, MaskSpec m, uint32_t repeat, Strides ds, Strides as,
+                  Strides bs, Site at) {
   Core& c = Enter("Select", at);
   CheckSelectForm(t, b, mode);
   const uint32_t w = Width(t);
@@ -258,7 +274,8 @@ void SelectRepeat(DType t, const TensorRef& d, const TensorRef& mask, const Tens
 
 // mask byte != 0 takes the second source (as the API has it: src0 where the mask is 0).
 void SelectByteMask(DType t, DType mask_t, const TensorRef& d, const TensorRef* a, const TensorRef* b,
-                    const void* scalar, const TensorRef& mask, const TensorRef& tmp, uint64_t count, Site at) {
+                    const void* scalar, const TensorRef& mask, const TensorRef& tmp, uint64_t count,
+                    Site at) {
   Core& c = Enter("SelectWithBytesMask", at);
   if (t != kF16 && t != kF32) UnsupportedType(t);
   if (!count) return;
@@ -274,7 +291,8 @@ void SelectByteMask(DType t, DType mask_t, const TensorRef& d, const TensorRef* 
     bool on = false;
     for (uint32_t j = 0; j < mw; ++j) on = on || c.ub[mask.addr + i * mw + j];
     const bool take_tensor = a ? !on : on;
-    const bool good = BytesGood(c, mask.addr + i * mw, mw) && (!take_tensor || BytesGood(c, tensor.addr + i * w, w));
+    const bool good =
+        BytesGood(c, mask.addr + i * mw, mw) && (!take_tensor || BytesGood(c, tensor.addr + i * w, w));
     std::memcpy(to + i * w, take_tensor ? c.ub + tensor.addr + i * w : scalar, w);
     SetGood(c, d.addr + i * w, w, good);
   }
@@ -282,7 +300,9 @@ void SelectByteMask(DType t, DType mask_t, const TensorRef& d, const TensorRef* 
   TraceVector(c, t, d, count, w, 0, nullptr, 0);
 }
 
-void SetMaskMode(bool counter, Site at) { Enter(counter ? "SetMaskCount" : "SetMaskNorm", at).counter_mode = counter; }
+void SetMaskMode(bool counter, Site at) {
+  Enter(counter ? "SetMaskCount" : "SetMaskNorm", at).counter_mode = counter;
+}
 void SetMaskRegister(uint64_t hi, uint64_t lo, Site at) {
   Core& c = Enter("SetVectorMask", at);
   c.mask_hi = hi;

@@ -1,5 +1,5 @@
-// Why: see vector_base.h. The order in every frame is: views, Begin, hazards of all operands, compute, marks; so an
-// in-place operand is checked against earlier instructions only.
+// Why: see vector_base.h. The order in every frame is: views, Begin, hazards of all operands, compute, marks;
+// so an in-place operand is checked against earlier instructions only.
 #include "vector_base.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ void TraceVector(Core&, DType t, const TensorRef& d, uint64_t elements, uint32_t
   TraceRecord(PIPE_V, a);
 }
 
-void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed,
-                uint32_t apart) {
+void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources,
+                bool in_place_allowed, uint32_t apart) {
 #if TWIN_CHECK
   CheckView(c, *d.t, d.bytes, kBlock, d.what);
   for (uint32_t i = 0; i < sources; ++i) CheckView(c, *s[i].t, s[i].bytes, kBlock, s[i].what);
@@ -114,10 +114,12 @@ void CheckRepeatView(Core& c, const RepeatOperand& o, const LanePlan& p) {
     const uint32_t span = p.Span(r);
     if (!span) continue;
     const uint32_t per_block = kBlock / o.width;
-    // Blocks ascend within a repeat, so the farthest byte is in the last block or, with block stride 0, in a full one.
+    // Blocks ascend within a repeat, so the farthest byte is in the last block or, with block stride 0, in a
+    // full one.
     const uint32_t last = span - 1;
     uint64_t reach = o.Address(r, last) + o.width;
-    if (span > per_block) reach = std::max<uint64_t>(reach, o.Address(r, (last / per_block) * per_block - 1) + o.width);
+    if (span > per_block)
+      reach = std::max<uint64_t>(reach, o.Address(r, (last / per_block) * per_block - 1) + o.width);
     end = std::max(end, reach);
   }
   CheckView(c, *o.t, end > o.t->addr ? end - o.t->addr : 0, kBlock, o.what);
@@ -145,15 +147,17 @@ void Pieces(const RepeatOperand& o, const LanePlan& p, uint32_t repeat, F f) {
 }
 }  // namespace
 
-void CheckRepeatRead(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat, bool reads_own_dst) {
+void CheckRepeatRead(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat,
+                     bool reads_own_dst) {
 #if TWIN_CHECK
   Pieces(o, p, repeat, [&](uint32_t addr, uint64_t bytes) {
     CheckRead(c, PIPE_V, addr, bytes, o.what);
     if (reads_own_dst) return;
     for (uint32_t b = addr / kBlock; b * kBlock < addr + bytes; ++b)
       if (c.wrote[PIPE_V][b] == c.issued[PIPE_V])
-        Violate("overlap", "%s of repeat %u at UB 0x%x is the dst of an earlier repeat of the same instruction",
-                o.what, repeat, addr);
+        Violate("overlap",
+                "%s of repeat %u at UB 0x%x is the dst of an earlier repeat of the same instruction", o.what,
+                repeat, addr);
   });
 #else
   (void)c, (void)o, (void)p, (void)repeat, (void)reads_own_dst;
@@ -171,7 +175,10 @@ void CheckRepeatWrite(Core& c, const RepeatOperand& o, const LanePlan& p, uint32
 void MarkRepeat(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat, bool write) {
 #if TWIN_CHECK
   Pieces(o, p, repeat, [&](uint32_t addr, uint64_t bytes) {
-    if (write) MarkWrite(c, PIPE_V, addr, bytes); else MarkRead(c, PIPE_V, addr, bytes);
+    if (write)
+      MarkWrite(c, PIPE_V, addr, bytes);
+    else
+      MarkRead(c, PIPE_V, addr, bytes);
   });
 #else
   (void)c, (void)o, (void)p, (void)repeat, (void)write;
@@ -180,7 +187,9 @@ void MarkRepeat(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t rep
 
 void CheckRepeatOverlap(const RepeatOperand& d, const RepeatOperand& s, const LanePlan& p, uint32_t repeat) {
 #if TWIN_CHECK
-  if (d.Address(repeat, 0) == s.Address(repeat, 0) && d.strides.block == s.strides.block && d.width == s.width) return;
+  if (d.Address(repeat, 0) == s.Address(repeat, 0) && d.strides.block == s.strides.block &&
+      d.width == s.width)
+    return;
   Pieces(d, p, repeat, [&](uint32_t da, uint64_t db) {
     Pieces(s, p, repeat, [&](uint32_t sa, uint64_t sb) { CheckOverlap(da, db, sa, sb, true, s.what); });
   });
@@ -193,6 +202,20 @@ bool GatherLanes(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t re
   const uint32_t span = p.Span(repeat);
   uint8_t* out = static_cast<uint8_t*>(to);
   bool good = true;
+  if (p.Dense(repeat)) {  // by blocks, or all at once where they are adjacent
+    const uint32_t step = o.strides.block == 1 ? span : kBlock / o.width;
+    for (uint32_t lane = 0; lane < span; lane += step) {
+      const uint32_t n = std::min(step, span - lane), addr = o.Address(repeat, lane);
+      std::memcpy(out + lane * o.width, c.ub + addr, n * o.width);
+      if (AllGood(c, addr, n * o.width)) continue;
+      for (uint32_t i = 0; i < n; ++i) {
+        if (BytesGood(c, addr + i * o.width, o.width)) continue;
+        bad[lane + i] = true;
+        good = false;
+      }
+    }
+    return good;
+  }
   for (uint32_t lane = 0; lane < span; ++lane) {
     if (!p.Active(repeat, lane)) {
       std::memset(out + lane * o.width, 0, o.width);
@@ -215,6 +238,15 @@ void ScatterLanes(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t r
                   const bool* bad) {
   const uint32_t span = p.Span(repeat);
   const uint8_t* in = static_cast<const uint8_t*>(from);
+  if (p.Dense(repeat) && !std::memchr(bad, 1, span)) {
+    const uint32_t step = o.strides.block == 1 ? span : kBlock / o.width;
+    for (uint32_t lane = 0; lane < span; lane += step) {
+      const uint32_t n = std::min(step, span - lane), addr = o.Address(repeat, lane);
+      std::memcpy(c.ub + addr, in + lane * o.width, n * o.width);
+      SetGood(c, addr, n * o.width, true);
+    }
+    return;
+  }
   for (uint32_t lane = 0; lane < span; ++lane) {
     if (!p.Active(repeat, lane)) continue;
     const uint32_t addr = o.Address(repeat, lane);

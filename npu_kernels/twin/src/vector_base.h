@@ -1,5 +1,6 @@
-// Why: what the instruction bodies share: typed access to UB, the element loop that also serves float16 (computed in
-// float, rounded once), the frame of a count-form and of a repeat-form call, and the poison rule of elementwise ops.
+// Why: what the instruction bodies share: typed access to UB, the element loop that also serves float16
+// (computed in float, rounded once), the frame of a count-form and of a repeat-form call, and the poison rule
+// of elementwise ops.
 #pragma once
 #include <cmath>
 
@@ -8,9 +9,9 @@
 namespace twin {
 inline namespace TWIN_ABI {
 
-// dst[i] = f(src0[i], src1[i], ...) over raw storage. The callers have excluded every overlap but the exact one, so
-// the loops assert that their iterations are independent. A float16 form is the float one on widened blocks with one
-// rounding at the end (`widened`), so each operation's loop is compiled once.
+// dst[i] = f(src0[i], src1[i], ...) over raw storage. The callers have excluded every overlap but the exact
+// one, so the loops assert that their iterations are independent. A float16 form is the float one on widened
+// blocks with one rounding at the end (`widened`), so each operation's loop is compiled once.
 struct UnaryFn {
   void (*f)(void* d, const void* s, uint64_t n) = nullptr;
   bool widened = false;
@@ -44,11 +45,11 @@ inline uint32_t Repeats(uint64_t elements, uint32_t width) {
 
 // The active lanes of one repeat, and the repeats: MaskSpec resolved against the mask register and the mode.
 struct LanePlan {
-  uint64_t lo, hi;     // active lanes of a full repeat
-  uint32_t lanes;      // per repeat at most
+  uint64_t lo, hi;  // active lanes of a full repeat
+  uint32_t lanes;   // per repeat at most
   uint32_t repeats;
-  uint64_t total;      // Counter mode: elements over all repeats, 0 = not in Counter mode
-  bool full;           // every lane of every repeat is active
+  uint64_t total;  // Counter mode: elements over all repeats, 0 = not in Counter mode
+  bool full;       // every lane of every repeat is active
   bool Active(uint32_t repeat, uint32_t lane) const {
     if (total) return uint64_t(repeat) * lanes + lane < total;
     return (lane < 64 ? lo >> lane : hi >> (lane - 64)) & 1;
@@ -81,7 +82,8 @@ struct RepeatOperand {
   const char* what;
   uint32_t Address(uint32_t repeat, uint32_t lane) const {
     const uint32_t per_block = kBlock / width;
-    return t->addr + (uint32_t(strides.repeat) * repeat + uint32_t(strides.block) * (lane / per_block)) * kBlock +
+    return t->addr +
+           (uint32_t(strides.repeat) * repeat + uint32_t(strides.block) * (lane / per_block)) * kBlock +
            lane % per_block * width;
   }
 };
@@ -90,8 +92,8 @@ void CheckRepeatRead(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_
 void CheckRepeatWrite(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat);
 void MarkRepeat(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat, bool write);
 void CheckRepeatOverlap(const RepeatOperand& d, const RepeatOperand& s, const LanePlan& p, uint32_t repeat);
-// Copies lanes [0, Span) to dense storage; inactive lanes become zero. Returns whether all active bytes are good;
-// `bad[lane]` is set for those that are not.
+// Copies lanes [0, Span) to dense storage; inactive lanes become zero. Returns whether all active bytes are
+// good; `bad[lane]` is set for those that are not.
 bool GatherLanes(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat, void* to, bool* bad);
 void ScatterLanes(Core& c, const RepeatOperand& o, const LanePlan& p, uint32_t repeat, const void* from,
                   const bool* bad);
@@ -104,9 +106,10 @@ struct CountOperand {
   uint64_t bytes;
   const char* what;
 };
-// An instruction that reads its dst too lists it as its last source; `apart` is then how many sources come before it.
-void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources, bool in_place_allowed,
-                uint32_t apart = ~0u);
+// An instruction that reads its dst too lists it as its last source; `apart` is then how many sources come
+// before it.
+void StartCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources,
+                bool in_place_allowed, uint32_t apart = ~0u);
 void FinishCount(Core& c, const CountOperand& d, const CountOperand* s, uint32_t sources);
 // Poison of an elementwise result: an element is good if all its sources' bytes are.
 void SpreadGood(Core& c, const CountOperand& d, uint32_t dw, const CountOperand* s, const uint32_t* sw,

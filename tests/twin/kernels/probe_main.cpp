@@ -7,13 +7,14 @@
 ProbeEntry* g_probes = nullptr;
 
 extern "C" int32_t probe_run(const char* name, void** gm, const uint64_t* gm_bytes, const uint8_t* writable,
-                             uint32_t gm_count, void* workspace, uint64_t workspace_bytes, const ProbeTiling* tiling,
-                             uint32_t block_dim, uint32_t first, uint32_t last, int32_t needs_all, char* error,
-                             uint64_t cap) {
+                             uint32_t gm_count, void* workspace, uint64_t workspace_bytes,
+                             const ProbeTiling* tiling, uint32_t block_dim, uint32_t first, uint32_t last,
+                             int32_t needs_all, char* error, uint64_t cap) {
   for (const ProbeEntry* e = g_probes; e; e = e->next)
     if (!std::strcmp(e->name, name))
-      return twin::RunBlocks(name, e->run, gm, gm_bytes, writable, gm_count, workspace, workspace_bytes, tiling,
-                             sizeof(ProbeTiling), block_dim, first, last, error, cap, needs_all != 0, 1);
+      return twin::RunBlocks(name, e->run, gm, gm_bytes, writable, gm_count, workspace, workspace_bytes,
+                             tiling, sizeof(ProbeTiling), block_dim, first, last, error, cap, needs_all != 0,
+                             1);
   std::snprintf(error, cap, "no probe is called %s", name);
   return -1;
 }

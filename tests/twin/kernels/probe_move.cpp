@@ -8,7 +8,8 @@ using namespace autofuse;
 
 constexpr uint32_t kBuffer = 140000;
 
-// Loads a tile (sizes, GM strides, UB strides from the input's first 12 int64) and stores the UB buffer as it is.
+// Loads a tile (sizes, GM strides, UB strides from the input's first 12 int64) and stores the UB buffer as it
+// is.
 template <typename T>
 static void TileIn(void** args) {
   TPipe pipe;
@@ -54,25 +55,30 @@ static void TileOut(void** args) {
   PipeBarrier<PIPE_ALL>();
   StoreTile(out, d, tile);
 }
-#define TILES(T)                                  \
-  KERNEL("tile_in_" #T, TileIn<T>(args);)         \
-  KERNEL("tile_out_" #T, TileOut<T>(args);)
-TILES(int8_t)
-TILES(half)
-TILES(float)
-TILES(int64_t)
+#define TILES(T)                           \
+  KERNEL("tile_in_" #T, TileIn<T>(args);); \
+  KERNEL("tile_out_" #T, TileOut<T>(args););
+TILES(int8_t);
+TILES(half);
+TILES(float);
+TILES(int64_t);
 
-// rows, cols = number[0], number[1]; args: input, output. The whole input is loaded dense, the whole result stored.
+// rows, cols = number[0], number[1]; args: input, output. The whole input is loaded dense, the whole result
+// stored.
 enum Shape { kRows, kCols, kRemove, kAdd };
 template <typename T, Shape which>
 static void Reshape(void** args) {
   GET_TILING_DATA_WITH_STRUCT(ProbeTiling, t, args[3]);
   const uint32_t rows = t.number[0], cols = t.number[1], padded = rows * PaddedRow<T>(cols);
-  const uint32_t in_count = which == kRows ? cols : which == kCols ? rows : which == kRemove ? padded : rows * cols;
+  const uint32_t in_count = which == kRows     ? cols
+                            : which == kCols   ? rows
+                            : which == kRemove ? padded
+                                               : rows * cols;
   const uint32_t out_count = which == kRemove ? rows * cols : padded;
-  const uint32_t tmp_bytes = which == kCols ? BroadcastColsTmpBytes<T>(rows, cols)
+  const uint32_t tmp_bytes = which == kCols     ? BroadcastColsTmpBytes<T>(rows, cols)
                              : which == kRemove ? RemovePadTmpBytes<T>(rows, cols)
-                             : which == kAdd ? AddPadTmpBytes<T>(rows, cols) : 0;
+                             : which == kAdd    ? AddPadTmpBytes<T>(rows, cols)
+                                                : 0;
   TPipe pipe;
   TBuf<TPosition::VECCALC> from, to, scratch;
   pipe.InitBuffer(from, in_count * sizeof(T));
@@ -84,7 +90,8 @@ static void Reshape(void** args) {
   const LocalTensor<T> a = from.Get<T>(), d = to.Get<T>();
   const LocalTensor<uint8_t> tmp = scratch.Get<uint8_t>();
   Duplicate(d.template ReinterpretCast<int16_t>(), int16_t(0), out_count * sizeof(T) / 2);
-  DataCopyPad(a, in, DataCopyExtParams(1, in_count * uint32_t(sizeof(T)), 0, 0, 0), DataCopyPadExtParams<T>());
+  DataCopyPad(a, in, DataCopyExtParams(1, in_count * uint32_t(sizeof(T)), 0, 0, 0),
+              DataCopyPadExtParams<T>());
   PipeBarrier<PIPE_ALL>();
   if constexpr (which == kRows) BroadcastRows(d, a, rows, cols);
   if constexpr (which == kCols) BroadcastCols(d, a, tmp, rows, cols);
@@ -99,12 +106,12 @@ static void Reshape(void** args) {
     DataCopyPad(out, d, DataCopyExtParams(1, out_count * uint32_t(sizeof(T)), 0, 0, 0));
   }
 }
-#define RESHAPES(T)                                              \
-  KERNEL("rows_" #T, Reshape<T, kRows>(args);)                   \
-  KERNEL("cols_" #T, Reshape<T, kCols>(args);)                   \
-  KERNEL("remove_pad_" #T, Reshape<T, kRemove>(args);)           \
-  KERNEL("add_pad_" #T, Reshape<T, kAdd>(args);)
-RESHAPES(int8_t)
-RESHAPES(half)
-RESHAPES(float)
-RESHAPES(int64_t)
+#define RESHAPES(T)                                     \
+  KERNEL("rows_" #T, Reshape<T, kRows>(args););         \
+  KERNEL("cols_" #T, Reshape<T, kCols>(args););         \
+  KERNEL("remove_pad_" #T, Reshape<T, kRemove>(args);); \
+  KERNEL("add_pad_" #T, Reshape<T, kAdd>(args););
+RESHAPES(int8_t);
+RESHAPES(half);
+RESHAPES(float);
+RESHAPES(int64_t);

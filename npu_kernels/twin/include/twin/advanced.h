@@ -1,16 +1,16 @@
-// Why: the high-level math functions of Ascend C (`lib/math/*.h`, `lib/activation/*.h` of 8.1.RC1). On the twin they
-// give libm's float result; what they keep of the real ones is the contract a kernel can break: no operand overlap
-// and the size of the shared temporary buffer (src/advanced.cpp holds the table).
+// Why: the high-level math functions of Ascend C (`lib/math/*.h`, `lib/activation/*.h` of 8.1.RC1). On the
+// twin they give libm's float result; what they keep of the real ones is the contract a kernel can break: no
+// operand overlap and the size of the shared temporary buffer (src/advanced.cpp holds the table).
 #pragma once
 #include "vector.h"
 
 namespace AscendC {
 
-#define TWIN_MATH(Name, op)                                                                                       \
-  template <typename T, bool isReuseSource = false>                                                               \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp,         \
-                   const uint32_t count, TWIN_AT) {                                                               \
-    twin::UnaryTmp(op, twin::kType<T>, dst, src, tmp, count, TWIN_HERE);                                          \
+#define TWIN_MATH(Name, op)                                                                               \
+  template <typename T, bool isReuseSource = false>                                                       \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& tmp, \
+                   const uint32_t count, TWIN_AT) {                                                       \
+    twin::UnaryTmp(op, twin::kType<T>, dst, src, tmp, count, TWIN_HERE);                                  \
   }
 TWIN_MATH(Tanh, twin::kTanh)
 TWIN_MATH(Sigmoid, twin::kSigmoid)
@@ -45,11 +45,11 @@ template <typename T, bool isReuseSource = false>
 inline void Log10(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, TWIN_AT) {
   twin::UnaryTmp(twin::kLog10, twin::kType<T>, dst, src, twin::TensorRef(), count, TWIN_HERE);
 }
-#define TWIN_MATH2(Name, op)                                                                                      \
-  template <typename T, bool isReuseSource = false>                                                               \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,             \
-                   const LocalTensor<uint8_t>& tmp, const uint32_t count, TWIN_AT) {                              \
-    twin::BinaryTmp(op, twin::kType<T>, dst, src0, src1, tmp, count, TWIN_HERE);                                  \
+#define TWIN_MATH2(Name, op)                                                                          \
+  template <typename T, bool isReuseSource = false>                                                   \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1, \
+                   const LocalTensor<uint8_t>& tmp, const uint32_t count, TWIN_AT) {                  \
+    twin::BinaryTmp(op, twin::kType<T>, dst, src0, src1, tmp, count, TWIN_HERE);                      \
   }
 TWIN_MATH2(Power, twin::kPower)
 TWIN_MATH2(Fmod, twin::kFmod)
@@ -60,13 +60,15 @@ template <typename T, typename U, bool isReuseMask = true>
 inline void SelectWithBytesMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, T src1,
                                 const LocalTensor<U>& mask, const LocalTensor<uint8_t>& tmp, uint32_t count,
                                 TWIN_AT) {
-  twin::SelectByteMask(twin::kType<T>, twin::kType<U>, dst, &src0, nullptr, &src1, mask, tmp, count, TWIN_HERE);
+  twin::SelectByteMask(twin::kType<T>, twin::kType<U>, dst, &src0, nullptr, &src1, mask, tmp, count,
+                       TWIN_HERE);
 }
 template <typename T, typename U, bool isReuseMask = true>
 inline void SelectWithBytesMask(const LocalTensor<T>& dst, T src0, const LocalTensor<T>& src1,
                                 const LocalTensor<U>& mask, const LocalTensor<uint8_t>& tmp, uint32_t count,
                                 TWIN_AT) {
-  twin::SelectByteMask(twin::kType<T>, twin::kType<U>, dst, nullptr, &src1, &src0, mask, tmp, count, TWIN_HERE);
+  twin::SelectByteMask(twin::kType<T>, twin::kType<U>, dst, nullptr, &src1, &src0, mask, tmp, count,
+                       TWIN_HERE);
 }
 
 }  // namespace AscendC

@@ -1,7 +1,8 @@
-// Why: the words every other twin header needs: the compiler's address-space keywords as no-ops, the number types
-// that bisheng has built in (half, bfloat16_t), the enums and parameter structs of Ascend C with their real names.
-// On entry nothing is assumed; on exit a kernel source may use these names. No standard header but <cstdint>: a
-// kernel's compile time is dominated by what it includes, and hundreds of kernels are compiled in a test run.
+// Why: the words every other twin header needs: the compiler's address-space keywords as no-ops, the number
+// types that bisheng has built in (half, bfloat16_t), the enums and parameter structs of Ascend C with their
+// real names. On entry nothing is assumed; on exit a kernel source may use these names. No standard header
+// but <cstdint>: a kernel's compile time is dominated by what it includes, and hundreds of kernels are
+// compiled in a test run.
 #pragma once
 #include <cstdint>
 
@@ -18,7 +19,8 @@
 #define __NPU_ARCH__ 2201
 #define ASCENDC_TWIN 1
 
-// Two builds of the archive exist (checked and unchecked); the inline namespace makes a mixed link fail by name.
+// Two builds of the archive exist (checked and unchecked); the inline namespace makes a mixed link fail by
+// name.
 #if TWIN_CHECK
 #define TWIN_ABI checked1
 #else
@@ -39,12 +41,14 @@ struct Site {
 constexpr uint32_t Bits(float f) { return __builtin_bit_cast(uint32_t, f); }
 constexpr float FromBits(uint32_t u) { return __builtin_bit_cast(float, u); }
 
-// Round to nearest even, overflow to infinity, NaN keeps the upper payload bits and becomes quiet. Branch-free, so
-// loops over it vectorize; integer arithmetic only where a subnormal float16 is involved: the thread may flush.
+// Round to nearest even, overflow to infinity, NaN keeps the upper payload bits and becomes quiet.
+// Branch-free, so loops over it vectorize; integer arithmetic only where a subnormal float16 is involved: the
+// thread may flush.
 constexpr uint16_t HalfBits(float f) {
   const uint32_t u = Bits(f), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
   const uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-  // |f| < 2^-14: adding 0.5 leaves the 10 bits of a subnormal at the end of the mantissa, rounded half to even.
+  // |f| < 2^-14: adding 0.5 leaves the 10 bits of a subnormal at the end of the mantissa, rounded half to
+  // even.
   const uint32_t small = Bits(FromBits(a < 0x38800000u ? a : 0u) + 0.5f) - 0x3f000000u;
   const uint32_t special = a > 0x7f800000u ? (0x7e00u | ((a >> 13) & 0x3ffu)) : 0x7c00u;
   const uint32_t finite = a < 0x38800000u ? small : normal;
@@ -59,7 +63,8 @@ constexpr float HalfToFloat(uint16_t h) {
 }
 constexpr uint16_t BrainBits(float f) {
   const uint32_t u = Bits(f);
-  return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u
+                                                               : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
 }  // namespace TWIN_ABI
@@ -87,21 +92,64 @@ enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5,
 namespace twin {
 inline namespace TWIN_ABI {
 enum DType : uint8_t { kU8, kI8, kI16, kU16, kF16, kBF16, kI32, kU32, kF32, kI64, kU64, kF64, kNone };
-template <typename T> struct TypeOf { static constexpr DType value = kNone; };
-template <> struct TypeOf<uint8_t> { static constexpr DType value = kU8; };
-template <> struct TypeOf<int8_t> { static constexpr DType value = kI8; };
-template <> struct TypeOf<bool> { static constexpr DType value = kU8; };
-template <> struct TypeOf<int16_t> { static constexpr DType value = kI16; };
-template <> struct TypeOf<uint16_t> { static constexpr DType value = kU16; };
-template <> struct TypeOf<half> { static constexpr DType value = kF16; };
-template <> struct TypeOf<bfloat16_t> { static constexpr DType value = kBF16; };
-template <> struct TypeOf<int32_t> { static constexpr DType value = kI32; };
-template <> struct TypeOf<uint32_t> { static constexpr DType value = kU32; };
-template <> struct TypeOf<float> { static constexpr DType value = kF32; };
-template <> struct TypeOf<int64_t> { static constexpr DType value = kI64; };
-template <> struct TypeOf<uint64_t> { static constexpr DType value = kU64; };
-template <> struct TypeOf<double> { static constexpr DType value = kF64; };
-template <typename T> constexpr DType kType = TypeOf<T>::value;
+template <typename T>
+struct TypeOf {
+  static constexpr DType value = kNone;
+};
+template <>
+struct TypeOf<uint8_t> {
+  static constexpr DType value = kU8;
+};
+template <>
+struct TypeOf<int8_t> {
+  static constexpr DType value = kI8;
+};
+template <>
+struct TypeOf<bool> {
+  static constexpr DType value = kU8;
+};
+template <>
+struct TypeOf<int16_t> {
+  static constexpr DType value = kI16;
+};
+template <>
+struct TypeOf<uint16_t> {
+  static constexpr DType value = kU16;
+};
+template <>
+struct TypeOf<half> {
+  static constexpr DType value = kF16;
+};
+template <>
+struct TypeOf<bfloat16_t> {
+  static constexpr DType value = kBF16;
+};
+template <>
+struct TypeOf<int32_t> {
+  static constexpr DType value = kI32;
+};
+template <>
+struct TypeOf<uint32_t> {
+  static constexpr DType value = kU32;
+};
+template <>
+struct TypeOf<float> {
+  static constexpr DType value = kF32;
+};
+template <>
+struct TypeOf<int64_t> {
+  static constexpr DType value = kI64;
+};
+template <>
+struct TypeOf<uint64_t> {
+  static constexpr DType value = kU64;
+};
+template <>
+struct TypeOf<double> {
+  static constexpr DType value = kF64;
+};
+template <typename T>
+constexpr DType kType = TypeOf<T>::value;
 }  // namespace TWIN_ABI
 }  // namespace twin
 
@@ -109,17 +157,60 @@ namespace AscendC {
 
 using TEventID = int8_t;
 
-enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, MAX };
+enum class TPosition : uint8_t {
+  GM,
+  A1,
+  A2,
+  B1,
+  B2,
+  C1,
+  C2,
+  CO1,
+  CO2,
+  VECIN,
+  VECOUT,
+  VECCALC,
+  LCM = VECCALC,
+  SPM,
+  MAX
+};
 using QuePosition = TPosition;
 enum class HardEvent : uint8_t {
-  S_V, S_MTE2, S_MTE3, V_S, V_V, V_MTE2, V_MTE3, MTE2_S, MTE2_V, MTE2_MTE2, MTE2_MTE3, MTE3_S, MTE3_V, MTE3_MTE2,
-  MTE3_MTE3, MAX
+  S_V,
+  S_MTE2,
+  S_MTE3,
+  V_S,
+  V_V,
+  V_MTE2,
+  V_MTE3,
+  MTE2_S,
+  MTE2_V,
+  MTE2_MTE2,
+  MTE2_MTE3,
+  MTE3_S,
+  MTE3_V,
+  MTE3_MTE2,
+  MTE3_MTE3,
+  MAX
 };
 enum class CMPMODE : uint8_t { LT = 0, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR = 0, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
-enum class RoundMode : uint8_t { CAST_NONE = 0, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
+enum class RoundMode : uint8_t {
+  CAST_NONE = 0,
+  CAST_RINT,
+  CAST_FLOOR,
+  CAST_CEIL,
+  CAST_ROUND,
+  CAST_TRUNC,
+  CAST_ODD
+};
 enum class MaskMode : uint8_t { NORMAL = 0, COUNTER };
-enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX = 0, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+enum class ReduceOrder : uint8_t {
+  ORDER_VALUE_INDEX = 0,
+  ORDER_INDEX_VALUE,
+  ORDER_ONLY_VALUE,
+  ORDER_ONLY_INDEX
+};
 
 constexpr uint64_t MASK_PLACEHOLDER = 0;
 constexpr uint32_t ONE_BLK_SIZE = 32;
@@ -168,7 +259,11 @@ struct BinaryRepeatParams {
           src1RepStride = 8;
   BinaryRepeatParams() = default;
   BinaryRepeatParams(uint8_t db, uint8_t s0b, uint8_t s1b, uint8_t dr, uint8_t s0r, uint8_t s1r)
-      : dstBlkStride(db), src0BlkStride(s0b), src1BlkStride(s1b), dstRepStride(dr), src0RepStride(s0r),
+      : dstBlkStride(db),
+        src0BlkStride(s0b),
+        src1BlkStride(s1b),
+        dstRepStride(dr),
+        src0RepStride(s0r),
         src1RepStride(s1r) {}
 };
 struct BrcbRepeatParams {

@@ -1,6 +1,6 @@
-// Why: buffers, queues and synchronisation as a kernel writes them (TPipe, TQue, TQueBind, TBuf, SetFlag, WaitFlag,
-// PipeBarrier, SyncAll). All state lives in the core (src/core.h); the classes here are handles, so destroying them
-// while a violation unwinds the kernel can't fail.
+// Why: buffers, queues and synchronisation as a kernel writes them (TPipe, TQue, TQueBind, TBuf, SetFlag,
+// WaitFlag, PipeBarrier, SyncAll). All state lives in the core (src/core.h); the classes here are handles, so
+// destroying them while a violation unwinds the kernel can't fail.
 #pragma once
 #include "tensor.h"
 
@@ -87,7 +87,8 @@ class TQueBind {
   uint16_t id_ = 0xffff;
 };
 
-// VECIN: filled from GM, read by the vector unit. VECOUT: filled by the vector unit, copied to GM. VECCALC: both.
+// VECIN: filled from GM, read by the vector unit. VECOUT: filled by the vector unit, copied to GM. VECCALC:
+// both.
 template <TPosition pos, int32_t depth, auto mask = 0>
 class TQue : public TQueBind<pos == TPosition::VECIN ? TPosition::GM : pos,
                              pos == TPosition::VECOUT ? TPosition::GM : pos, depth, mask> {};
@@ -181,7 +182,8 @@ class TQueSync {
         {HardEvent::V_S, HardEvent::V_V, HardEvent::V_MTE2, HardEvent::V_MTE3},
         {HardEvent::MTE2_S, HardEvent::MTE2_V, HardEvent::MTE2_MTE2, HardEvent::MTE2_MTE3},
         {HardEvent::MTE3_S, HardEvent::MTE3_V, HardEvent::MTE3_MTE2, HardEvent::MTE3_MTE3}};
-    static_assert(src < PIPE_M && dst < PIPE_M && table[src][dst] != none, "no such pair of pipes on a vector core");
+    static_assert(src < PIPE_M && dst < PIPE_M && table[src][dst] != none,
+                  "no such pair of pipes on a vector core");
     return table[src][dst];
   }
 };

@@ -1,7 +1,8 @@
-// Why: LocalTensor and GlobalTensor, the two views a kernel computes on, and their untyped halves (TensorRef, GmRef)
-// which the archive's functions take: one body serves every dtype, so a kernel's translation unit stays small.
-// Invariant: a TensorRef is a byte range of the core's UB plus the identity (buffer, generation) of the buffer it was
-// handed out from; whether that buffer is still live is checked when the view is used, not when it is copied.
+// Why: LocalTensor and GlobalTensor, the two views a kernel computes on, and their untyped halves (TensorRef,
+// GmRef) which the archive's functions take: one body serves every dtype, so a kernel's translation unit
+// stays small. Invariant: a TensorRef is a byte range of the core's UB plus the identity (buffer, generation)
+// of the buffer it was handed out from; whether that buffer is still live is checked when the view is used,
+// not when it is copied.
 #pragma once
 #include "base.h"
 
@@ -17,8 +18,8 @@ struct TensorRef {
 };
 struct GmRef {
   uint8_t* ptr = nullptr;
-  uint64_t bytes = 0;   // as given to SetGlobalBuffer; 0 = not stated
-  int32_t range = -1;   // which registered GM range the base pointer lies in
+  uint64_t bytes = 0;  // as given to SetGlobalBuffer; 0 = not stated
+  int32_t range = -1;  // which registered GM range the base pointer lies in
 };
 
 uint8_t* UbPointer(const TensorRef& t);

@@ -1,5 +1,5 @@
-// Why: the basic vector instructions of Ascend C under their real names and argument orders (CANN 8.1.RC1). Each has
-// its count form and its repeat form with a leading-lane or a bitwise mask.
+// Why: the basic vector instructions of Ascend C under their real names and argument orders (CANN 8.1.RC1).
+// Each has its count form and its repeat form with a leading-lane or a bitwise mask.
 #pragma once
 #include "calls.h"
 
@@ -20,22 +20,22 @@ inline twin::MaskSpec Word(const uint64_t mask[]) {
 }
 }  // namespace twin_detail
 
-#define TWIN_UNARY(Name)                                                                                          \
-  template <typename T>                                                                                           \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_AT) {         \
-    twin::Unary(twin::k##Name, twin::kType<T>, dst, src, count, TWIN_HERE);                                       \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, const uint8_t repeat,     \
-                   const UnaryRepeatParams& p, TWIN_AT) {                                                         \
-    twin::UnaryRepeat(twin::k##Name, twin::kType<T>, dst, src, twin_detail::Lead<isSetMask>(mask), repeat,        \
-                      {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);             \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[], const uint8_t repeat,   \
-                   const UnaryRepeatParams& p, TWIN_AT) {                                                         \
-    twin::UnaryRepeat(twin::k##Name, twin::kType<T>, dst, src, twin_detail::Word<isSetMask>(mask), repeat,        \
-                      {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);             \
+#define TWIN_UNARY(Name)                                                                                   \
+  template <typename T>                                                                                    \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, TWIN_AT) {  \
+    twin::Unary(twin::k##Name, twin::kType<T>, dst, src, count, TWIN_HERE);                                \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask,                    \
+                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                            \
+    twin::UnaryRepeat(twin::k##Name, twin::kType<T>, dst, src, twin_detail::Lead<isSetMask>(mask), repeat, \
+                      {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);      \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[],                  \
+                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                            \
+    twin::UnaryRepeat(twin::k##Name, twin::kType<T>, dst, src, twin_detail::Word<isSetMask>(mask), repeat, \
+                      {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);      \
   }
 
 TWIN_UNARY(Abs)
@@ -49,46 +49,46 @@ TWIN_UNARY(Not)
 #undef TWIN_UNARY
 
 // MulAddDst also has a widening form (float += half * half): T is dst's type, U the sources'.
-#define TWIN_BINARY(Name)                                                                                         \
-  template <typename T, typename U>                                                                               \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,             \
-                   const int32_t& count, TWIN_AT) {                                                               \
-    twin::Binary(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1, count, TWIN_HERE);               \
-  }                                                                                                               \
-  template <typename T, typename U, bool isSetMask = true>                                                        \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,             \
-                   uint64_t mask, const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {                   \
-    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1,                            \
-                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);        \
-  }                                                                                                               \
-  template <typename T, typename U, bool isSetMask = true>                                                        \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,             \
-                   uint64_t mask[], const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {                 \
-    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1,                            \
-                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);        \
+#define TWIN_BINARY(Name)                                                                                  \
+  template <typename T, typename U>                                                                        \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,      \
+                   const int32_t& count, TWIN_AT) {                                                        \
+    twin::Binary(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1, count, TWIN_HERE);        \
+  }                                                                                                        \
+  template <typename T, typename U, bool isSetMask = true>                                                 \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,      \
+                   uint64_t mask, const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {            \
+    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1,                     \
+                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE); \
+  }                                                                                                        \
+  template <typename T, typename U, bool isSetMask = true>                                                 \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,      \
+                   uint64_t mask[], const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {          \
+    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<U>, dst, src0, src1,                     \
+                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE); \
   }
 // The real functions take one T (or T and isSetMask); the macro below gives them that list.
-#define TWIN_BINARY_SAME(Name)                                                                                    \
-  template <typename T>                                                                                           \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,             \
-                   const int32_t& count, TWIN_AT) {                                                               \
-    twin::Binary(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1, count, TWIN_HERE);               \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,             \
-                   uint64_t mask, const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {                   \
-    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1,                            \
-                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);        \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,             \
-                   uint64_t mask[], const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {                 \
-    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1,                            \
-                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);        \
+#define TWIN_BINARY_SAME(Name)                                                                             \
+  template <typename T>                                                                                    \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,      \
+                   const int32_t& count, TWIN_AT) {                                                        \
+    twin::Binary(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1, count, TWIN_HERE);        \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,      \
+                   uint64_t mask, const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {            \
+    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1,                     \
+                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE); \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,      \
+                   uint64_t mask[], const uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {          \
+    twin::BinaryRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src0, src1,                     \
+                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE); \
   }
 
 TWIN_BINARY_SAME(Add)
@@ -107,25 +107,25 @@ TWIN_BINARY(MulAddDst)
 #undef TWIN_BINARY
 #undef TWIN_BINARY_SAME
 
-#define TWIN_SCALAR(Name)                                                                                         \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const int32_t& count,   \
-                   TWIN_AT) {                                                                                     \
-    twin::Scalar(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar, count, TWIN_HERE);             \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,          \
-                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                                   \
-    twin::ScalarRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar,                          \
-                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);                                              \
-  }                                                                                                               \
-  template <typename T, bool isSetMask = true>                                                                    \
-  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask[],        \
-                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                                   \
-    twin::ScalarRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar,                          \
-                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},              \
-                       {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);                                              \
+#define TWIN_SCALAR(Name)                                                                                  \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,                  \
+                   const int32_t& count, TWIN_AT) {                                                        \
+    twin::Scalar(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar, count, TWIN_HERE);      \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,   \
+                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                            \
+    twin::ScalarRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar,                   \
+                       twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);                                       \
+  }                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                             \
+  inline void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask[], \
+                   const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {                            \
+    twin::ScalarRepeat(twin::k##Name, twin::kType<T>, twin::kType<T>, dst, src, &scalar,                   \
+                       twin_detail::Word<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},       \
+                       {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);                                       \
   }
 
 TWIN_SCALAR(Adds)
@@ -137,17 +137,17 @@ TWIN_SCALAR(ShiftLeft)
 #undef TWIN_SCALAR
 
 template <typename T, bool isSetMask = true>
-inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, const int32_t& count,
-                       bool roundEn = false, TWIN_AT) {
+inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar,
+                       const int32_t& count, bool roundEn = false, TWIN_AT) {
   twin::Scalar(roundEn ? twin::kShiftRightRound : twin::kShiftRight, twin::kType<T>, twin::kType<T>, dst, src,
                &scalar, count, TWIN_HERE);
 }
 template <typename T, bool isSetMask = true>
 inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, uint64_t mask,
                        const uint8_t repeat, const UnaryRepeatParams& p, bool roundEn = false, TWIN_AT) {
-  twin::ScalarRepeat(roundEn ? twin::kShiftRightRound : twin::kShiftRight, twin::kType<T>, twin::kType<T>, dst, src,
-                     &scalar, twin_detail::Lead<isSetMask>(mask), repeat, {p.dstBlkStride, p.dstRepStride},
-                     {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);
+  twin::ScalarRepeat(roundEn ? twin::kShiftRightRound : twin::kShiftRight, twin::kType<T>, twin::kType<T>,
+                     dst, src, &scalar, twin_detail::Lead<isSetMask>(mask), repeat,
+                     {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);
 }
 template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, const int32_t& count,
@@ -156,15 +156,15 @@ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& 
 }
 
 template <typename T, typename U>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, const uint32_t count,
-                 TWIN_AT) {
+inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode,
+                 const uint32_t count, TWIN_AT) {
   twin::Convert(twin::kType<T>, twin::kType<U>, dst, src, mode, count, TWIN_HERE);
 }
 template <typename T, typename U, bool isSetMask = true>
-inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, const uint64_t mask,
-                 const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {
-  twin::ConvertRepeat(twin::kType<T>, twin::kType<U>, dst, src, mode, twin_detail::Lead<isSetMask>(mask), repeat,
-                      {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);
+inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode,
+                 const uint64_t mask, const uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {
+  twin::ConvertRepeat(twin::kType<T>, twin::kType<U>, dst, src, mode, twin_detail::Lead<isSetMask>(mask),
+                      repeat, {p.dstBlkStride, p.dstRepStride}, {p.srcBlkStride, p.srcRepStride}, TWIN_HERE);
 }
 inline void SetDeqScale(half scale, TWIN_AT) { twin::SetDeq(static_cast<float>(scale), TWIN_HERE); }
 
@@ -195,8 +195,9 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
                     CMPMODE mode, const uint64_t mask, uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {
   static_assert(sizeof(U) == 1, "Compare writes packed bits into int8_t/uint8_t");
-  twin::CompareRepeat(twin::kType<T>, dst, src0, &src1, nullptr, mode, twin_detail::Lead<isSetMask>(mask), repeat,
-                      {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);
+  twin::CompareRepeat(twin::kType<T>, dst, src0, &src1, nullptr, mode, twin_detail::Lead<isSetMask>(mask),
+                      repeat, {p.src0BlkStride, p.src0RepStride}, {p.src1BlkStride, p.src1RepStride},
+                      TWIN_HERE);
 }
 template <typename T, typename U>
 inline void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T scalar, CMPMODE mode,
@@ -208,8 +209,8 @@ template <typename T, typename U, bool isSetMask = true>
 inline void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T scalar, CMPMODE mode,
                           const uint64_t mask, uint8_t repeat, const UnaryRepeatParams& p, TWIN_AT) {
   static_assert(sizeof(U) == 1, "CompareScalar writes packed bits into int8_t/uint8_t");
-  twin::CompareRepeat(twin::kType<T>, dst, src0, nullptr, &scalar, mode, twin_detail::Lead<isSetMask>(mask), repeat,
-                      {p.srcBlkStride, p.srcRepStride}, {0, 0}, TWIN_HERE);
+  twin::CompareRepeat(twin::kType<T>, dst, src0, nullptr, &scalar, mode, twin_detail::Lead<isSetMask>(mask),
+                      repeat, {p.srcBlkStride, p.srcRepStride}, {0, 0}, TWIN_HERE);
 }
 
 template <typename T, typename U>
@@ -226,15 +227,16 @@ template <typename T, typename U>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& src0,
                    const LocalTensor<T>& src1, SELMODE mode, uint64_t lanes, uint8_t repeat,
                    const BinaryRepeatParams& p, TWIN_AT) {
-  twin::SelectRepeat(twin::kType<T>, dst, mask, src0, &src1, nullptr, mode, twin_detail::Lead<true>(lanes), repeat,
-                     {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},
+  twin::SelectRepeat(twin::kType<T>, dst, mask, src0, &src1, nullptr, mode, twin_detail::Lead<true>(lanes),
+                     repeat, {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride},
                      {p.src1BlkStride, p.src1RepStride}, TWIN_HERE);
 }
 template <typename T, typename U>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& src0, T src1,
                    SELMODE mode, uint64_t lanes, uint8_t repeat, const BinaryRepeatParams& p, TWIN_AT) {
-  twin::SelectRepeat(twin::kType<T>, dst, mask, src0, nullptr, &src1, mode, twin_detail::Lead<true>(lanes), repeat,
-                     {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride}, {0, 0}, TWIN_HERE);
+  twin::SelectRepeat(twin::kType<T>, dst, mask, src0, nullptr, &src1, mode, twin_detail::Lead<true>(lanes),
+                     repeat, {p.dstBlkStride, p.dstRepStride}, {p.src0BlkStride, p.src0RepStride}, {0, 0},
+                     TWIN_HERE);
 }
 
 inline void SetMaskCount(TWIN_AT) { twin::SetMaskMode(true, TWIN_HERE); }
