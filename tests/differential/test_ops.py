@@ -1,7 +1,8 @@
 """Every op of the table, at every dtype that the ascend target takes, against TF 1.15's own kernel.
 
 One graph an op and dtype, lengths unknown while it is built, so that one kernel serves every length. The feeds hold
-all pairs (triples) of special values, random values, odd lengths 1..65, one element, and none.
+all pairs (triples) of special values, random values, odd lengths 1..65, one element, and none; one-argument ops get every
+float16 there is.
 """
 import itertools
 
@@ -29,6 +30,8 @@ def feeds_of(case):
     grid = [np.array(column, dtype=s.dtype) for column, s in zip(zip(*itertools.product(*specials)), specials)] \
         if len(names) > 1 else specials
     feeds = [{n: g for (n, _), g in zip(names, grid)}]
+    if case.dtype is FLOAT16 and len(names) == 1:
+        feeds.append({names[0][0]: np.arange(65536, dtype=np.uint16).view(np.float16)})
     for length in LENGTHS + (3001,):
         feeds.append({n: op_cases.random_values(d, length, length * 7 + i) for i, (n, d) in enumerate(names)})
     return feeds
