@@ -128,3 +128,12 @@ def test_a_truncated_kernel_is_rebuilt(tmp_path):
     done = run_script(tmp_path, AUTOFUSE_CACHE_DIR=str(cache))
     assert done.returncode == 0 and "(192, 128)" in done.stdout
     assert kernels[0].stat().st_size > 100, done.stderr[-2000:]
+
+
+def test_a_read_only_cache_folder_is_one_warning(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o500)
+    done = run_script(tmp_path, AUTOFUSE_CACHE_DIR=str(cache))
+    assert done.returncode == 0 and "(192, 128)" in done.stdout
+    assert done.stderr.count("is read-only") == 1, done.stderr[-2000:]
+    assert not any(cache.iterdir())

@@ -78,6 +78,12 @@ def examine(folder: Path) -> Tuple[bool, Optional[Problem]]:
     choose = "set AUTOFUSE_CACHE_DIR to a folder of your own"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        # Root may make a folder in a read-only one; the user who set that permission did not mean it.
+        if not folder.exists() and not os.stat(str(folder.parent)).st_mode & stat.S_IWUSR:
+            return False, Problem(
+                "the cache folder %s is read-only" % folder.parent,
+                "give yourself write permission (chmod u+w), or " + choose,
+            )
         try:
             folder.mkdir(mode=0o700)
         except FileExistsError:
