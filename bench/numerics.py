@@ -27,6 +27,8 @@ from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, FLOAT64  # noqa: E402
 from tf_autofuse.ops.numpy_handler import evaluate_op  # noqa: E402
 from tf_autofuse.ops.table import TF_OPS  # noqa: E402
 
+HEAD = ("| op | TF, vectorized loop | TF, single elements | fused | worst fused at |",
+        "|---|---|---|---|---|")
 SINGLE = 4096  # points of which TF computes one at a time
 
 #: op -> intervals of the second half of the points, for each input
@@ -116,10 +118,7 @@ def row(run, name, dtype, inputs):
 
 
 def float32_table(run, count):
-    lines = [
-        "| op | TF, vectorized loop | TF, single elements | fused | worst fused at |",
-        "|---|---|---|---|---|",
-    ]
+    lines = list(HEAD)
     for name in sorted(INTERVALS):
         lines.append(row(run, name, FLOAT32, points(name, count, len(name))))
     return lines
@@ -127,14 +126,11 @@ def float32_table(run, count):
 
 def float16_table(run):
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
-    lines = [
-        "| op | TF, vectorized loop | TF, single elements | fused | worst fused at |",
-        "|---|---|---|---|---|",
-    ]
+    lines = list(HEAD)
     for name in sorted(INTERVALS):
         if len(INTERVALS[name]) == 1 and FLOAT16 in TF_OPS[name].dtypes:
             lines.append(row(run, name, FLOAT16, [every]))
-        return lines
+    return lines
 
 
 def write(path, name, lines):

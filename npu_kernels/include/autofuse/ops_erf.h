@@ -31,7 +31,8 @@ __aicore__ inline void ErfcQuotient(const Lanes& v, const Floats& rest, const Fl
   v.Mul(rest, rest, t);
 }
 
-// a = |x| < 1: a + a p(a^2); elsewhere 1 - erfc(a), which need not be accurate relative to itself.
+// a = |x| < 1: a (1 + p(a^2)), not a + a p, whose product would be flushed to zero for tiny a; elsewhere
+// 1 - erfc(a), which need not be accurate relative to itself.
 struct ErfBody {
   static constexpr uint32_t kTensors = 5;
   __aicore__ static inline void Run(const Lanes& v, const Floats& dst, const Floats& x, Scratch s,
@@ -43,8 +44,8 @@ struct ErfBody {
     v.Abs(a, x);
     v.Mul(t, a, a);
     ErfNearZero(v, near, t);
+    v.Adds(near, near, 1.0f);
     v.Mul(near, near, a);
-    v.Add(near, near, a);
     v.Compare(bits, a, 1.0f, CMPMODE::LT);
     v.Mins(a, a, 11.0f);
     ErfcQuotient(v, far, a, t);
