@@ -10,6 +10,7 @@ from tf_autofuse.ops.schema import Node, Refusal
 from tf_autofuse.ops.table import (ASC_OPS, TARGETS, TF_OPS, missing_form, recorded_calls, support,
                                    value_dtypes)
 from tf_autofuse.symbolic.size import evaluate, symbol
+from tf_autofuse.tiling.cost_table import VECTOR
 
 PLACEHOLDERS = re.compile(r"\{(\w+)\}")
 ATTRIBUTES = {"LeakyRelu": {"attr_negative_slope"}, "LeftShiftBy": {"attr_amount"},
@@ -29,6 +30,13 @@ def test_call_texts_name_their_operands_and_nothing_else(name):
             found = set(PLACEHOLDERS.findall(text))
             assert wanted <= found <= wanted | optional, (key, form, text)
             assert text.endswith(";") and ("autofuse::" in text) <= bool(row.header)
+
+
+@pytest.mark.parametrize("name", sorted(ASC_OPS))
+def test_costs_are_rows_of_the_cost_table(name):
+    row = ASC_OPS[name]
+    assert bool(row.cost) == bool(row.ascend)
+    assert {api for api, _ in row.cost} <= set(VECTOR) and all(times > 0 for _, times in row.cost)
 
 
 @pytest.mark.parametrize("name", sorted(ASC_OPS))
