@@ -3,11 +3,13 @@
 setup.py imports it: `ext_modules=extensions()`, `cmdclass=dict(commands())`. TensorFlow and
 pybind11 are asked for their headers only when something is really built. On exit of a build the one shared
 library lies in tf_autofuse/frontend (in place) or in the build tree; objects that are newer than their source
-and all headers are kept.
+and its headers are kept.
 """
 
 import glob
+import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -39,10 +41,21 @@ def commands():
     return {"build_ext": BuildNative}
 
 
+def _with_headers(path, found=None):
+    """The file and all headers of the same folder that it includes, directly or not."""
+    found = {path} if found is None else found
+    with open(path, encoding="utf-8") as source:
+        names = re.findall(r'^#include "([^"/]+)"', source.read(), re.MULTILINE)
+    for name in names:
+        header = os.path.join(os.path.dirname(path), name)
+        if os.path.exists(header) and header not in found:
+            found.add(header)
+            _with_headers(header, found)
+    return found
+
+
 def _tensorflow_flags():
     """(compile flags, link flags) of the installed TensorFlow. RuntimeError says what to install."""
-    import json
-
     environ = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _FLAGS_PROGRAM],
@@ -85,11 +98,10 @@ class BuildNative(build_ext):
         flags += [
             flag.replace("-I", "-isystem", 1) if flag.startswith("-I") else flag for flag in compile_flags
         ]
-        newest_header = max([os.path.getmtime(os.path.join(ROOT, path)) for path in ext.depends] + [0.0])
         jobs = int(os.environ.get("AUTOFUSE_BUILD_JOBS") or os.cpu_count() or 1)
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
             objects = list(
-                pool.map(lambda source: self._object(ext, source, flags, newest_header), ext.sources)
+                pool.map(lambda source: self._object(ext, source, flags), ext.sources)
             )
         target = self.get_ext_fullpath(ext.name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -98,10 +110,10 @@ class BuildNative(build_ext):
             objects, target, extra_postargs=link_flags + ["-ldl"], target_lang="c++"
         )
 
-    def _object(self, ext, source, flags, newest_header):
-        full = os.path.join(ROOT, source)
+    def _object(self, ext, source, flags):
         (target,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
-        fresh = max(os.path.getmtime(full), newest_header, os.path.getmtime(os.path.abspath(__file__)))
+        inputs = _with_headers(os.path.join(ROOT, source)) | {os.path.abspath(__file__)}
+        fresh = max(os.path.getmtime(path) for path in inputs)
         if not self.force and os.path.exists(target) and os.path.getmtime(target) > fresh:
             return target
         self.announce("compiling %s" % source, level=2)

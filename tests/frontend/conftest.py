@@ -1,4 +1,5 @@
-"""Every test here starts and ends with the native module as a process that never used it: no callables, no switches."""
+"""Every test here starts and ends with the native module as if never used: no callables, no switches."""
+
 import pytest
 
 

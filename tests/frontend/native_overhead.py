@@ -1,9 +1,10 @@
 """Measures the native extension: a fused node's cost for each call, and the pass's cost for each node.
 
 Run: python -m tests.frontend.native_overhead. Prints the best of many rounds, so that other load on the
-machine disturbs little. A node's cost is the difference between chains of 600 and 200
-of them in one session run; the sessions have one thread, so that no hand-off to another is in it.
+machine disturbs little. A node's cost is the difference between chains of 600 and 200 of them in one run;
+the sessions have one thread, so that no hand-off to another is in it.
 """
+
 import tempfile
 import time
 
@@ -54,11 +55,18 @@ def node_costs():
     key = "overhead"
     with tempfile.TemporaryDirectory() as folder:
         _native.register_kernel(key, meta(compile_kernel(folder, "TOGETHER"), "TOGETHER"))
-    rows = {"tf.identity": seconds_per_node(tf.identity, None), "tf.negative": seconds_per_node(tf.negative, None)}
+    rows = {
+        "tf.identity": seconds_per_node(tf.identity, None),
+        "tf.negative": seconds_per_node(tf.negative, None),
+    }
 
     def each(columns):
-        return [edit(columns, [name], key=key, name="autofuse_%s" % name)
-                for name, op in zip(columns["names"], columns["ops"]) if op == "Neg"]
+        return [
+            edit(columns, [name], key=key, name="autofuse_%s" % name)
+            for name, op in zip(columns["names"], columns["ops"])
+            if op == "Neg"
+        ]
+
     Recorder(each).install()
     rows["AscBackend, kernel"] = seconds_per_node(tf.negative, "AutofuseOptimizer")
     _native.disable_kernel(key)
@@ -69,8 +77,8 @@ def node_costs():
 
 
 def pass_costs(nodes=2000):
-    """What lies between the question whether the graph is wanted and the call of the pass: copying the graph, looking
-    for what can be folded, the analysis, the shapes and the columns."""
+    """What lies between the question whether the graph is wanted and the call of the pass: copying the graph,
+    looking for what can be folded, the analysis, the shapes and the columns."""
     marks = []
     _native.set_wants(lambda context: marks.append(time.perf_counter()) or True)
     seen = Recorder(lambda columns: marks.append(time.perf_counter()) or []).install()

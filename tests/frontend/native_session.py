@@ -1,9 +1,10 @@
-"""What the tests of the native extension share: sessions with the plugin's entry, hand-made kernels, a simple pass.
+"""What the tests of the native extension share: configs with the plugin's entry, hand-made kernels, passes.
 
-`fused_session` gives a session whose graphs go through `Recorder`, a graph pass that records what it gets and answers
-with the edits of a chooser. Without a registered kernel every fused node runs its fallback, so that a graph can be
-fused as wildly as the native side allows and must still give TensorFlow's results.
+`Recorder` is a graph pass that records what it gets and answers with the edits of a chooser. Without a
+registered kernel every fused node runs its fallback, so that a graph can be fused as wildly as the native
+side allows and must still give TensorFlow's results.
 """
+
 import os
 import shutil
 import subprocess
@@ -19,10 +20,13 @@ FLOAT = 1
 KERNEL_SOURCE = Path(__file__).with_name("native_kernel.cc")
 
 #: Stateless ops on which a fallback-only fusion may be tried.
-LIGHT = frozenset((
-    "Abs Add AddV2 AddN Sub Mul RealDiv Div Neg Exp Log Sqrt Square Relu Sigmoid Tanh Maximum Minimum Greater Less Equal "
-    "Select Cast Reshape ExpandDims Squeeze BiasAdd Softplus SquaredDifference Rsqrt LogicalAnd LogicalNot LogicalOr "
-    "GreaterEqual ZerosLike OnesLike Fill Pow ReluGrad SigmoidGrad Tile Transpose").split())
+LIGHT = frozenset(
+    (
+        "Abs Add AddV2 AddN Sub Mul RealDiv Div Neg Exp Log Sqrt Square Relu Sigmoid Tanh Maximum Minimum "
+        "Greater Less Equal Select Cast Reshape ExpandDims Squeeze BiasAdd Softplus SquaredDifference Rsqrt "
+        "LogicalNot LogicalOr GreaterEqual ZerosLike OnesLike Fill Pow ReluGrad SigmoidGrad Tile Transpose"
+    ).split()
+)
 
 
 def compile_kernel(folder, kind, **macros):
@@ -30,23 +34,43 @@ def compile_kernel(folder, kind, **macros):
     target = Path(str(folder)) / ("%s_%d.so" % (kind.lower(), len(os.listdir(str(folder)))))
     defines = ["-D%s=%s" % item for item in dict(macros, KIND=kind).items()]
     compiler = os.environ.get("CXX") or shutil.which("g++")
-    subprocess.check_call([compiler, "-std=c++14", "-O1", "-fPIC", "-shared", "-Wall", *defines,
-                           str(KERNEL_SOURCE), "-o", str(target)])
+    subprocess.check_call(
+        [
+            compiler,
+            "-std=c++14",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            "-Wall",
+            *defines,
+            str(KERNEL_SOURCE),
+            "-o",
+            str(target),
+        ]
+    )
     return str(target)
 
 
 def meta(library, kind="SUM", **changes):
     rank = 2 if kind == "SUM" else 1
     inputs, outputs = (2 if kind == "SUM" else 1), (2 if kind == "TWO" else 1)
-    result = dict(library=library, name="test_" + kind.lower(), input_ranks=[rank] * inputs,
-                  input_dtypes=[FLOAT] * inputs, output_ranks=[rank] * outputs, output_dtypes=[FLOAT] * outputs,
-                  size_count=rank, forward=[], small_bytes=65536)
+    result = dict(
+        library=library,
+        name="test_" + kind.lower(),
+        input_ranks=[rank] * inputs,
+        input_dtypes=[FLOAT] * inputs,
+        output_ranks=[rank] * outputs,
+        output_dtypes=[FLOAT] * outputs,
+        size_count=rank,
+        forward=[],
+        small_bytes=65536,
+    )
     result.update(changes)
     return result
 
 
 def region(columns, names):
-    """(nodes, inputs, outputs) of the region made of these node names: all that goes in, all that is read outside."""
+    """(nodes, inputs, outputs) of the region of these nodes: all that goes in, all that is read outside."""
     nodes = sorted(columns["names"].index(name) for name in names)
     inside = set(nodes)
     inputs, outputs = [], []
@@ -65,12 +89,18 @@ def region(columns, names):
 
 def edit(columns, names, key="no_kernel", name="autofuse_test", op="AscBackend", **attrs):
     nodes, inputs, outputs = region(columns, names)
-    return dict(name=name, op=op, nodes=nodes, inputs=inputs, outputs=outputs,
-                attrs=dict(dict(kernel_name=name, kernel_key=key, asc_graph=b"\x00\xffgraph"), **attrs))
+    return dict(
+        name=name,
+        op=op,
+        nodes=nodes,
+        inputs=inputs,
+        outputs=outputs,
+        attrs=dict(dict(kernel_name=name, kernel_key=key, asc_graph=b"\x00\xffgraph"), **attrs),
+    )
 
 
 def greedy_edits(columns, limit=12):
-    """Regions grown along data edges without any regard for cycles or branches: the native side must refuse or be right."""
+    """Regions grown along data edges without regard for cycles or branches: native refuses or is right."""
     group = {}
     members = []
     for node, op in enumerate(columns["ops"]):

@@ -1,4 +1,5 @@
 """Each reason to refuse an edit, and the function that keeps the original ops."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -46,14 +47,21 @@ def reason_of(native, build=chain, names=("a", "b"), **changes):
     (rejection,) = rejections
     by_name = {node.name: node for node in result.node}
     assert {node.name: node.SerializeToString(deterministic=True) for node in editing.definition.node} == {
-        name: node.SerializeToString(deterministic=True) for name, node in by_name.items()}
+        name: node.SerializeToString(deterministic=True) for name, node in by_name.items()
+    }
     return rejection["reason"]
 
 
 def test_an_edit_that_is_fine(native):
     editing = Editing(native)
-    result, rejections = editing.apply(editing.edit("a", "b", op="FusedAscBackend", attrs=dict(
-        guards="s0 > 1", note="text", weight=2, share=0.5, flag=True, several=["p", "q"])))
+    result, rejections = editing.apply(
+        editing.edit(
+            "a",
+            "b",
+            op="FusedAscBackend",
+            attrs=dict(guards="s0 > 1", note="text", weight=2, share=0.5, flag=True, several=["p", "q"]),
+        )
+    )
     assert not rejections
     by_name = {node.name: node for node in result.node}
     assert not {"a", "b"} & set(by_name)
@@ -66,28 +74,31 @@ def test_an_edit_that_is_fine(native):
     assert attrs["_share"].f == 0.5 and attrs["_flag"].b and list(attrs["_several"].list.s) == [b"p", b"q"]
 
 
-@pytest.mark.parametrize("expected, changes", [
-    ("not AscBackend", dict(op="Abs")),
-    ("not a valid node name", dict(name="")),
-    ("not a valid node name", dict(name="with space")),
-    ("not a valid node name", dict(name="_private")),
-    ("is there already", dict(name="c")),
-    ("no node or no output", dict(nodes=[])),
-    ("no node or no output", dict(outputs=[])),
-    ("no node has number 99", dict(nodes=[99])),
-    ("no node has number -1", dict(nodes=[-1])),
-    ("listed twice", dict(nodes=lambda e: [e.at["a"], e.at["a"]])),
-    ("no input of the region", dict(inputs=[])),
-    ("no node has number 77", dict(inputs=[(77, 0)])),
-    ("has no output 3", dict(inputs=lambda e: [(e.at["x"], 3)])),
-    ("inside of the region", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["a"], 0)])),
-    ("listed twice", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["x"], 0)])),
-    ("read by no node", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["c"], 0)])),
-    ("no output of the region", dict(outputs=lambda e: [(e.at["b"], 0)])),
-    ("not of the region", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 0), (e.at["x"], 0)])),
-    ("has no output 1", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 1)])),
-    ("listed twice", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 0), (e.at["b"], 0)])),
-])
+@pytest.mark.parametrize(
+    "expected, changes",
+    [
+        ("not AscBackend", dict(op="Abs")),
+        ("not a valid node name", dict(name="")),
+        ("not a valid node name", dict(name="with space")),
+        ("not a valid node name", dict(name="_private")),
+        ("is there already", dict(name="c")),
+        ("no node or no output", dict(nodes=[])),
+        ("no node or no output", dict(outputs=[])),
+        ("no node has number 99", dict(nodes=[99])),
+        ("no node has number -1", dict(nodes=[-1])),
+        ("listed twice", dict(nodes=lambda e: [e.at["a"], e.at["a"]])),
+        ("no input of the region", dict(inputs=[])),
+        ("no node has number 77", dict(inputs=[(77, 0)])),
+        ("has no output 3", dict(inputs=lambda e: [(e.at["x"], 3)])),
+        ("inside of the region", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["a"], 0)])),
+        ("listed twice", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["x"], 0)])),
+        ("read by no node", dict(inputs=lambda e: [(e.at["x"], 0), (e.at["c"], 0)])),
+        ("no output of the region", dict(outputs=lambda e: [(e.at["b"], 0)])),
+        ("not of the region", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 0), (e.at["x"], 0)])),
+        ("has no output 1", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 1)])),
+        ("listed twice", dict(outputs=lambda e: [(e.at["a"], 0), (e.at["b"], 0), (e.at["b"], 0)])),
+    ],
+)
 def test_what_does_not_hold_together_is_refused(native, expected, changes):
     assert expected in reason_of(native, **changes)
 
@@ -109,9 +120,12 @@ def test_a_region_that_was_replaced_is_gone(native):
     def straight():
         x = v1.placeholder(tf.float32, [None], name="x")
         tf.sqrt(tf.exp(tf.abs(x, name="a"), name="b"), name="c")
+
     editing = Editing(native, straight)
-    _, rejections = editing.apply(editing.edit("a", "b"), editing.edit(
-        "c", name="hidden", inputs=[(editing.at["a"], 0)], outputs=[(editing.at["c"], 0)]))
+    _, rejections = editing.apply(
+        editing.edit("a", "b"),
+        editing.edit("c", name="hidden", inputs=[(editing.at["a"], 0)], outputs=[(editing.at["c"], 0)]),
+    )
     assert "hidden in an earlier region" in rejections[0]["reason"]
 
 
@@ -122,6 +136,7 @@ def loop():
     def body(i, v):
         free = tf.fill([3], 1.0, name="free")
         return i + 1, tf.exp(v, name="inside") * free
+
     v1.while_loop(lambda i, _: i < 3, body, [tf.constant(0), x])
 
 
@@ -137,6 +152,7 @@ def test_control_flow_and_state_stay(native):
     def random():
         tf.exp(tf.random.uniform([3], name="u"), name="e")
         tf.abs(v1.get_default_graph().get_tensor_by_name("e:0"), name="reader")
+
     assert "stateful" in reason_of(native, random, ("u/RandomUniform", "e"))
 
 
@@ -148,8 +164,11 @@ def test_the_fallback_function_is_the_region(native):
         one, two = tf.split(first, 2, name="i1")
         tf.identity(tf.add(one, two, name="sum"), name="reads")
         tf.identity(two, name="reads_too")
+
     editing = Editing(native, names_that_clash)
-    result, rejections = editing.apply(editing.edit("scope/i0", "i1", "i1/split_dim", "sum", name="autofuse_f"))
+    result, rejections = editing.apply(
+        editing.edit("scope/i0", "i1", "i1/split_dim", "sum", name="autofuse_f")
+    )
     assert not rejections
     (fused,) = [node for node in result.node if node.op == "AscBackend"]
     (function,) = result.library.function
@@ -177,6 +196,7 @@ def test_colocation_attributes_do_not_travel_into_the_function(native):
         a = tf.abs(x, name="a")
         with v1.colocate_with(x.op):
             tf.identity(tf.exp(a, name="b"), name="reads")
+
     editing = Editing(native, colocated)
     result, rejections = editing.apply(editing.edit("a", "b"))
     assert not rejections

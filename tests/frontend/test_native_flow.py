@@ -1,14 +1,23 @@
-"""Fused regions among control edges, branches, loops, variables and functions: nobody but the region may notice.
+"""Fused regions among control edges, branches, loops, variables and functions: nobody outside may notice.
 
-No kernel is registered here: every fused node runs its region's original ops, so each result must be TensorFlow's to
-the bit, however wild the fusion.
+No kernel is registered here: every fused node runs its region's original ops, so each result must be
+TensorFlow's to the bit, however wild the fusion.
 """
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.frontend.native_session import (Recorder, config, edit, fused_nodes, greedy_edits, run_with_graph,
-                                           same_bits, v1)
+from tests.frontend.native_session import (
+    Recorder,
+    config,
+    edit,
+    fused_nodes,
+    greedy_edits,
+    run_with_graph,
+    same_bits,
+    v1,
+)
 
 pytestmark = pytest.mark.tensorflow
 
@@ -19,7 +28,9 @@ def graph():
         yield made
 
 
-def compare(native, fetches, feeds=None, prepare=None, at_least=1, choose=greedy_edits, grappler=False, twice=True):
+def compare(
+    native, fetches, feeds=None, prepare=None, at_least=1, choose=greedy_edits, grappler=False, twice=True
+):
     """Runs plainly and fused and compares bits. Returns (recorder, nodes that ran fused)."""
     plain_config = config(None, grappler=grappler)
     with v1.Session(config=plain_config) as plain:
@@ -74,8 +85,13 @@ def test_control_edges_in_and_out_are_kept_once(native):
     with tf.control_dependencies([b, a]):
         after = v.read_value()
     both = [b, after]
-    seen, nodes = compare(native, both, feeds, prepare=v.initializer,
-                          choose=lambda c: [edit(c, ["a", "b"])] if "b" in c["names"] else [])
+    seen, nodes = compare(
+        native,
+        both,
+        feeds,
+        prepare=v.initializer,
+        choose=lambda c: [edit(c, ["a", "b"])] if "b" in c["names"] else [],
+    )
     (fused,) = fused_nodes(nodes)
     control = [i for i in fused.input if i.startswith("^")]
     assert len(control) == len(set(control)) == 1
@@ -102,8 +118,12 @@ def test_a_diamond_around_an_outside_node(native):
     outside = tf.matmul(a, tf.eye(4), name="outside")
     b = tf.add(a, outside, name="b")
     c = tf.exp(b, name="c")
-    seen, nodes = compare(native, [c, a], feeds, choose=lambda cols: [
-        edit(cols, ["a", "b"], name="bad"), edit(cols, ["b", "c"], name="good")])
+    seen, nodes = compare(
+        native,
+        [c, a],
+        feeds,
+        choose=lambda cols: [edit(cols, ["a", "b"], name="bad"), edit(cols, ["b", "c"], name="good")],
+    )
     assert [r["name"] for r in seen.rejections] == ["bad"]
     assert [n.name for n in fused_nodes(nodes)] == ["good"]
 
@@ -113,8 +133,12 @@ def test_two_regions_that_only_together_make_a_cycle(native):
     x, feeds = x_feed()
     p1, q2 = tf.abs(x, name="p1"), tf.exp(x, name="q2")
     q1, p2 = tf.sqrt(p1, name="q1"), tf.negative(q2, name="p2")
-    seen, nodes = compare(native, [q1, p2], feeds, choose=lambda cols: [
-        edit(cols, ["p1", "p2"], name="p"), edit(cols, ["q1", "q2"], name="q")])
+    seen, nodes = compare(
+        native,
+        [q1, p2],
+        feeds,
+        choose=lambda cols: [edit(cols, ["p1", "p2"], name="p"), edit(cols, ["q1", "q2"], name="q")],
+    )
     assert [r["name"] for r in seen.rejections] == ["q"] and "cycle" in seen.rejections[0]["reason"]
     assert [n.name for n in fused_nodes(nodes)] == ["p"]
 
@@ -124,9 +148,16 @@ def test_regions_in_a_chain_read_each_other(native):
     tensor = x
     for number in range(6):
         tensor = tf.sigmoid(tensor, name="s%d" % number)
-    seen, nodes = compare(native, tensor, feeds, choose=lambda cols: [
-        edit(cols, ["s4", "s5"], name="third"), edit(cols, ["s0", "s1"], name="first"),
-        edit(cols, ["s2", "s3"], name="second")])
+    seen, nodes = compare(
+        native,
+        tensor,
+        feeds,
+        choose=lambda cols: [
+            edit(cols, ["s4", "s5"], name="third"),
+            edit(cols, ["s0", "s1"], name="first"),
+            edit(cols, ["s2", "s3"], name="second"),
+        ],
+    )
     assert not seen.rejections and len(fused_nodes(nodes)) == 3
     by_name = {n.name: n for n in nodes}
     assert by_name["third"].input[0] == "second" and by_name["second"].input[0] == "first"
@@ -157,12 +188,22 @@ def test_an_output_may_not_die_with_a_branch(native, predicate):
     other = tf.exp(no, name="other")
     result = tf.raw_ops.Merge(inputs=[mixed, other]).output
     fused = [live, result]
-    seen, nodes = compare(native, fused, {**feeds, choice: predicate}, at_least=0,
-                          choose=lambda cols: [edit(cols, ["live", "mixed"])])
+    seen, nodes = compare(
+        native,
+        fused,
+        {**feeds, choice: predicate},
+        at_least=0,
+        choose=lambda cols: [edit(cols, ["live", "mixed"])],
+    )
     assert "conditions" in seen.rejections[0]["reason"]
     # Where nobody outside reads `live`, one node for both is right: it dies with `mixed`.
-    seen, nodes = compare(native, result, {**feeds, choice: predicate}, at_least=1,
-                          choose=lambda cols: [edit(cols, ["live", "mixed"])])
+    seen, nodes = compare(
+        native,
+        result,
+        {**feeds, choice: predicate},
+        at_least=1,
+        choose=lambda cols: [edit(cols, ["live", "mixed"])],
+    )
     assert not seen.rejections
 
 
@@ -174,9 +215,13 @@ def test_while_loops(native):
     def body(i, value, grown):
         value = tf.sigmoid(tf.exp(value * 0.5) - outside)
         return i + 1, value, tf.concat([grown, tf.abs(tf.negative(value))], 0)
+
     _, value, grown = v1.while_loop(
-        lambda i, *_: i < limit, body, [tf.constant(0), x, x],
-        shape_invariants=[tf.TensorShape([]), x.shape, tf.TensorShape([None, 4])])
+        lambda i, *_: i < limit,
+        body,
+        [tf.constant(0), x, x],
+        shape_invariants=[tf.TensorShape([]), x.shape, tf.TensorShape([None, 4])],
+    )
     result = tf.sqrt(tf.abs(value))
     seen, nodes = compare(native, [result, grown], {**feeds, limit: 5}, at_least=3)
     columns = seen.columns[0]
@@ -192,12 +237,16 @@ def test_nested_loops_and_a_cond_inside(native):
     x, feeds = x_feed()
 
     def inner(j, value):
-        return j + 1, v1.cond(tf.equal(j % 2, 0), lambda: tf.exp(tf.negative(tf.abs(value))),
-                              lambda: tf.sqrt(tf.abs(value)) + 0.5)
+        return j + 1, v1.cond(
+            tf.equal(j % 2, 0),
+            lambda: tf.exp(tf.negative(tf.abs(value))),
+            lambda: tf.sqrt(tf.abs(value)) + 0.5,
+        )
 
     def outer(i, value):
         _, value = v1.while_loop(lambda j, _: j < 3, inner, [tf.constant(0), value])
         return i + 1, tf.sigmoid(tf.exp(value))
+
     _, value = v1.while_loop(lambda i, _: i < 4, outer, [tf.constant(0), x])
     seen, _ = compare(native, tf.exp(tf.abs(value)), feeds, at_least=3)
     assert max(frame.count("/") for frame in seen.columns[0]["frames"]) >= 1
@@ -208,8 +257,11 @@ def test_gradients_through_a_loop_and_a_cond(native):
     x, feeds = x_feed()
     choice = v1.placeholder(tf.bool, [], name="choice")
     w = v1.get_variable("w", initializer=np.float32(np.eye(4)), use_resource=True)
-    _, value = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.tanh(tf.matmul(v, w)) * 0.5 + tf.abs(v)),
-                             [tf.constant(0), x])
+    _, value = v1.while_loop(
+        lambda i, _: i < 3,
+        lambda i, v: (i + 1, tf.tanh(tf.matmul(v, w)) * 0.5 + tf.abs(v)),
+        [tf.constant(0), x],
+    )
     value = v1.cond(choice, lambda: tf.exp(tf.negative(value)) * 2.0, lambda: tf.square(value) + 1.0)
     loss = tf.reduce_sum(tf.square(value))
     (gradient,) = tf.gradients(loss, [w])
@@ -224,8 +276,7 @@ def test_variables_and_training(native, resource):
     loss = tf.reduce_mean(tf.square(tf.sigmoid(tf.abs(tf.matmul(x, w)) - 0.3)))
     step = v1.train.AdamOptimizer(0.1).minimize(loss)
     init = v1.global_variables_initializer()
-    compare(native, [loss, step], feeds, prepare=init, at_least=2,
-            choose=lambda c: greedy_edits(c, limit=2))
+    compare(native, [loss, step], feeds, prepare=init, at_least=2, choose=lambda c: greedy_edits(c, limit=2))
     trained = []
     for entry in (None, "AutofuseOptimizer"):
         with v1.Session(config=config(entry)) as session:
@@ -247,8 +298,15 @@ def test_refs_and_stateful_ops_are_never_taken(native):
         edits = [edit(columns, ["y", "n"], name="reads_a_ref"), edit(columns, ["n", "z"], name="fine")]
         random = [name for name, op in zip(columns["names"], columns["ops"]) if op == "RandomUniform"]
         return edits + [edit(columns, random + ["r"], name="random")] if random else []
-    seen, nodes = compare(native, z, feeds, prepare=w.initializer, at_least=0, choose=lambda c: (
-        [edit(c, ["y", "n"], name="reads_a_ref")] if "y" in c["names"] else []))
+
+    seen, nodes = compare(
+        native,
+        z,
+        feeds,
+        prepare=w.initializer,
+        at_least=0,
+        choose=lambda c: ([edit(c, ["y", "n"], name="reads_a_ref")] if "y" in c["names"] else []),
+    )
     assert "reference" in seen.rejections[0]["reason"]
     seen = Recorder(lambda c: choose(c) if "r" in c["names"] else []).install()
     with v1.Session(config=config(grappler=False)) as session:
@@ -266,7 +324,9 @@ def test_other_devices_are_left_alone(native):
     with tf.device("/cpu:1"):
         b = tf.exp(a, name="b")
         c = tf.negative(b, name="c")
-    seen = Recorder(lambda cols: [edit(cols, ["a", "b"], name="two"), edit(cols, ["b", "c"], name="one")]).install()
+    seen = Recorder(
+        lambda cols: [edit(cols, ["a", "b"], name="two"), edit(cols, ["b", "c"], name="one")]
+    ).install()
     proto = config(grappler=False)
     proto.device_count["CPU"] = 2
     with v1.Session(config=proto) as session:
@@ -305,6 +365,7 @@ def test_a_function_body_goes_through_the_pass(native, grappler):
     @tf.function(autograph=False)
     def outer(v):
         return tf.sqrt(tf.exp(inner(v) + 1.0))
+
     result = tf.negative(outer(x))
     seen = Recorder(greedy_edits).install()
     native.set_strict(True)
@@ -314,14 +375,18 @@ def test_a_function_body_goes_through_the_pass(native, grappler):
     with v1.Session() as plain:
         wanted = plain.run(result, feeds)
     assert calls_in(nodes) and np.allclose(first, wanted, rtol=1e-6) and same_bits(first, second)
-    functions = [(context, columns) for context, columns in zip(seen.contexts, seen.columns) if context["is_function"]]
+    functions = [
+        (context, columns) for context, columns in zip(seen.contexts, seen.columns) if context["is_function"]
+    ]
     assert functions and not seen.rejections
     for context, columns in functions:
         assert context["parameter_map"] == {"mode": "mine"} and context["entry"] == "AutofuseOptimizer"
         assert "outer" in context["function_name"] or "inner" in context["function_name"]
         (argument,) = [i for i, op in enumerate(columns["ops"]) if op == "_Arg"]
         assert columns["out_shapes"][argument][0][1:] == (4,)  # told by the one caller
-    assert any("Exp" in columns["ops"] or "_UnaryOpsComposition" in columns["ops"] for _, columns in functions)
+    assert any(
+        "Exp" in columns["ops"] or "_UnaryOpsComposition" in columns["ops"] for _, columns in functions
+    )
 
 
 def test_a_function_with_two_callers_keeps_its_arguments_open(native):
@@ -330,6 +395,7 @@ def test_a_function_with_two_callers_keeps_its_arguments_open(native):
     @tf.function(autograph=False, input_signature=[tf.TensorSpec(None, tf.float32)])
     def body(v):
         return tf.sqrt(tf.exp(tf.abs(v)))
+
     result = [body(x), body(tf.reshape(x, [-1]))]
     seen = Recorder(greedy_edits).install()
     native.set_strict(True)
@@ -348,6 +414,7 @@ def test_functions_of_a_session_that_did_not_ask_are_left_alone(native):
     @tf.function(autograph=False)
     def body(v):
         return tf.sqrt(tf.exp(tf.abs(v)))
+
     result = body(x)
     seen = Recorder(greedy_edits).install()
     with v1.Session(config=config(grappler=False)) as session:
@@ -365,6 +432,7 @@ def test_functions_claimed_by_xla_are_left_alone(native):
     @tf.function(autograph=False, experimental_compile=True)
     def body(v):
         return tf.sqrt(tf.exp(tf.abs(v)))
+
     result = tf.negative(body(x))
     seen = Recorder(greedy_edits).install()
     with v1.Session(config=config(grappler=False)) as session:

@@ -1,12 +1,23 @@
 """The AscBackend op: kernels, plans, dynamic shapes, and the original ops wherever a kernel can't run."""
+
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.frontend.native_session import (FLOAT, Recorder, compile_kernel, config, edit, fused_nodes, meta,
-                                           run_with_graph, same_bits, v1)
+from tests.frontend.native_session import (
+    FLOAT,
+    Recorder,
+    compile_kernel,
+    config,
+    edit,
+    fused_nodes,
+    meta,
+    run_with_graph,
+    same_bits,
+    v1,
+)
 
 pytestmark = pytest.mark.tensorflow
 
@@ -21,6 +32,7 @@ def libraries(kernel_folder):
         if key not in made:
             made[key] = compile_kernel(kernel_folder, kind, **macros)
         return made[key]
+
     return get
 
 
@@ -33,7 +45,7 @@ def key(request, native):
 
 
 class Fused:
-    """relu(abs(a) + b) on [None, None] (`kind` SUM), or neg(abs(neg(a))) and neg(a)-like graphs on [None], fused."""
+    """A session of relu(abs(a) + b) on [None, None] (SUM), |a| and -a (TWO) or -a (else) on [None], fused."""
 
     def __init__(self, key, kind="SUM", inputs=None, static=False):
         self.graph = tf.Graph()
@@ -76,7 +88,7 @@ def test_a_kernel_gives_the_values(native, libraries, key):
     native.register_kernel(key, meta(libraries("SUM")))
     fused = Fused(key)
     a, b = random(192, 128), random(128, 192).T.copy()
-    (result, nodes) = run_with_graph(fused.session, fused.fetches, dict(zip(fused.feeds, (a, b))))
+    result, nodes = run_with_graph(fused.session, fused.fetches, dict(zip(fused.feeds, (a, b))))
     assert len(fused_nodes(nodes)) == 1 and same_bits(result, expected(a, b))
     stats = native.stats()[key]
     assert (stats["calls"], stats["plans"], stats["fallbacks"], stats["errors"]) == (1, 1, 0, 0)
@@ -169,7 +181,7 @@ def test_workspace(native, libraries, key):
 
 @pytest.mark.parametrize("kind", ["TOGETHER", "WORKSPACE"])
 def test_blocks_over_threads(native, libraries, key, kind):
-    """`small_bytes` 0 sends even small launches to the pool, but not a kernel that wants all its blocks at once."""
+    """`small_bytes` 0 sends small launches to the pool too, not a kernel that wants all blocks at once."""
     native.register_kernel(key, meta(libraries(kind), kind, small_bytes=0))
     fused = Fused(key, kind)
     for size in (1, 257, 5000, 100001):
@@ -199,8 +211,8 @@ def test_strict_makes_a_failing_kernel_an_error(native, libraries, key):
 
 
 def test_an_input_is_overwritten_only_by_a_proven_plan(native, libraries, key):
-    """The kernel fails at its third call after it has written to the output. Its first run must not have used the
-    input's buffer; the third did, so that only an error is honest."""
+    """The kernel fails at its third call after it has written to the output. Its first run must not have used
+    the input's buffer; the third did, so that only an error is honest."""
     native.register_kernel(key, meta(libraries("CLOBBER", FAIL_FROM=2), "CLOBBER", forward=[[0, 0]]))
     fused = Fused(key, "CLOBBER", inputs=lambda a: a + 1.0)
     a = random(1000)
@@ -258,6 +270,7 @@ def test_a_resolver_without_a_kernel(native, key, answer):
         if answer == "raises":
             raise RuntimeError("no compiler")
         return {"none": None, "nonsense": 3, "no file": meta("/nowhere/kernel.so")}[answer]
+
     native.set_resolver(resolver)
     fused = Fused(key)
     a, b = random(4, 8), random(4, 8)
@@ -322,6 +335,7 @@ def test_eight_threads_at_once(native, libraries, key, small_bytes):
             b = rng.randn(1 if other else rows, 33).astype("f")
             if not same_bits(fused(a, b), expected(a, b)):
                 wrong.append((seed, a.shape, b.shape))
+
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
     for thread in threads:
         thread.start()

@@ -1,9 +1,10 @@
-"""The graph passes: who switches them on, what they hand to Python, and that a failure leaves the graph as it is."""
+"""The graph passes: who switches them on, what they hand to Python, and that a failure leaves the graph."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.frontend.native_session import (Recorder, config, edit, fused_nodes, run_with_graph, same_bits, v1)
+from tests.frontend.native_session import Recorder, config, edit, fused_nodes, run_with_graph, same_bits, v1
 
 pytestmark = pytest.mark.tensorflow
 NAMES = ["Abs", "add", "Relu"]
@@ -39,12 +40,18 @@ def ran_nodes(native, session_config, recorder=None):
 @pytest.mark.parametrize("entry", ["NpuOptimizer", "AutofuseOptimizer"])
 def test_an_entry_switches_the_pass_on(native, entry):
     seen = Recorder(lambda columns: [edit(columns, NAMES)]).install()
-    nodes = ran_nodes(native, config(entry, use_off_line=True, graph_run_mode=0, share=0.5, precision_mode="force_fp16"))
+    nodes = ran_nodes(
+        native, config(entry, use_off_line=True, graph_run_mode=0, share=0.5, precision_mode="force_fp16")
+    )
     assert [n.name for n in fused_nodes(nodes)] == ["autofuse_test"]
     (context,) = seen.contexts
     assert context["entry"] == entry
-    assert context["parameter_map"] == {"use_off_line": True, "graph_run_mode": 0, "share": 0.5,
-                                        "precision_mode": "force_fp16"}
+    assert context["parameter_map"] == {
+        "use_off_line": True,
+        "graph_run_mode": 0,
+        "share": 0.5,
+        "precision_mode": "force_fp16",
+    }
     assert isinstance(context["parameter_map"]["use_off_line"], bool)
     assert context["signature"] == {"feeds": ["a:0", "b:0"], "fetches": ["Relu:0"]}
     assert not context["is_function"] and context["session"] and context["session_handle"]
@@ -77,7 +84,8 @@ def test_an_unwanted_graph_is_the_same_bytes(native):
     off = ran_nodes(native, config("NpuOptimizer"))
     assert not seen.contexts and not dumps
     assert [n.SerializeToString(deterministic=True) for n in off] == [
-        n.SerializeToString(deterministic=True) for n in plain]
+        n.SerializeToString(deterministic=True) for n in plain
+    ]
 
 
 def test_no_edits_leave_the_same_bytes(native):
@@ -85,7 +93,8 @@ def test_no_edits_leave_the_same_bytes(native):
     Recorder(lambda columns: []).install()
     seen = ran_nodes(native, config("NpuOptimizer"))
     assert [n.SerializeToString(deterministic=True) for n in seen] == [
-        n.SerializeToString(deterministic=True) for n in plain]
+        n.SerializeToString(deterministic=True) for n in plain
+    ]
 
 
 def raises(columns):
@@ -128,12 +137,17 @@ def test_a_failing_wants_leaves_the_graph(native):
 def test_the_dump_has_the_graph_before_and_after(native):
     Recorder(lambda columns: [edit(columns, NAMES)]).install()
     dumps = []
-    native.set_dump_callback(lambda stage, serialized, context: dumps.append((stage, serialized, context["entry"])))
+    native.set_dump_callback(
+        lambda stage, serialized, context: dumps.append((stage, serialized, context["entry"]))
+    )
     ran_nodes(native, config())
     assert not dumps
     native.set_dump(True)
     ran_nodes(native, config())
-    assert [(stage, entry) for stage, _, entry in dumps] == [("before", "AutofuseOptimizer"), ("after", "AutofuseOptimizer")]
+    assert [(stage, entry) for stage, _, entry in dumps] == [
+        ("before", "AutofuseOptimizer"),
+        ("after", "AutofuseOptimizer"),
+    ]
     before, after = (v1.GraphDef.FromString(serialized) for _, serialized, _ in dumps)
     assert {"Abs", "AddV2", "Relu"} <= {n.op for n in before.node}
     (fused,) = fused_nodes(after.node)
@@ -179,7 +193,18 @@ def test_columns_describe_the_graph(native, graph):
 
 def test_constants_come_in_every_type_and_big_ones_do_not(native, graph):
     seen = Recorder(lambda columns: []).install()
-    types = [tf.float32, tf.float64, tf.float16, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.bool]
+    types = [
+        tf.float32,
+        tf.float64,
+        tf.float16,
+        tf.int8,
+        tf.int16,
+        tf.int32,
+        tf.int64,
+        tf.uint8,
+        tf.uint16,
+        tf.bool,
+    ]
     fetched = []
     with tf.device("/cpu:0"):
         for dtype in types:
@@ -193,7 +218,10 @@ def test_constants_come_in_every_type_and_big_ones_do_not(native, graph):
         session.run([f.op for f in fetched])
     got = {seen.columns[0]["names"][i]: value for i, value in seen.columns[0]["constants"].items()}
     for dtype in types:
-        assert got["c_" + dtype.name].dtype == dtype.as_numpy_dtype and got["c_" + dtype.name].tolist() == [0, 1]
+        assert got["c_" + dtype.name].dtype == dtype.as_numpy_dtype and got["c_" + dtype.name].tolist() == [
+            0,
+            1,
+        ]
     assert got["c_bfloat16"].dtype == np.uint16 and got["c_bfloat16"].item() == 0x3FC0
     assert got["c_fits"].shape == (16384,) and got["c_empty"].shape == (0, 3)
     assert "c_big" not in got and "c_text" not in got
@@ -275,7 +303,9 @@ def test_partial_runs_feed_and_fetch_through_rendezvous(native, graph):
         handle = session.partial_run_setup([y], [a, b])
         assert same_bits(session.partial_run(handle, y, {a: x, b: z}), np.maximum(np.abs(x) + z, 0))
     (context,) = seen.contexts
-    assert sorted(context["signature"]["feeds"]) == ["a:0", "b:0"] and context["signature"]["fetches"] == ["Relu:0"]
+    assert sorted(context["signature"]["feeds"]) == ["a:0", "b:0"] and context["signature"]["fetches"] == [
+        "Relu:0"
+    ]
     columns = seen.columns[0]
     assert columns["out_shapes"][columns["ops"].index("Abs")][0][1] == 128
 
@@ -284,10 +314,16 @@ def test_partial_runs_feed_and_fetch_through_rendezvous(native, graph):
 @pytest.mark.parametrize("arithmetic", ["OFF", "ON"])
 @pytest.mark.parametrize("memory", ["NO_MEM_OPT", "HEURISTICS"])
 def test_beside_grapplers_own_passes(native, remapping, arithmetic, memory):
-    """Sessions for the NPU switch some of them off; both ways must fuse. Grappler may leave fewer nodes to choose from."""
+    """Sessions for the NPU switch some of them off; both ways must fuse."""
+
     def choose(columns):
-        names = [name for name, op in zip(columns["names"], columns["ops"]) if op in ("Abs", "AddV2", "Relu", "Add")]
+        names = [
+            name
+            for name, op in zip(columns["names"], columns["ops"])
+            if op in ("Abs", "AddV2", "Relu", "Add")
+        ]
         return [edit(columns, names)]
+
     Recorder(choose).install()
     proto = config()
     options = proto.graph_options.rewrite_options
@@ -304,7 +340,12 @@ def test_a_traced_run_sees_the_fused_node_and_its_original_ops(native, graph):
     x, z = values()
     metadata = v1.RunMetadata()
     with v1.Session(config=config()) as session:
-        session.run(y, {a: x, b: z}, options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), run_metadata=metadata)
+        session.run(
+            y,
+            {a: x, b: z},
+            options=v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE),
+            run_metadata=metadata,
+        )
     traced = {node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats}
     assert "autofuse_test" in traced and "Relu" in traced
 

@@ -1,4 +1,5 @@
-"""Symbolic shapes: which sizes are known, which are the same symbol, and that nothing is claimed that may not hold."""
+"""Symbolic shapes: which sizes are known, which are the same symbol; no more is claimed than holds."""
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -90,7 +91,12 @@ def test_a_shape_made_of_tf_shape_keeps_its_symbols(shapes):
     s = got[x][0]
     for tensor in (stacked, minus, joined, cast, expanded):
         assert got[tensor] == (s, 64), tensor.op.name
-    assert got[filled] == (s, 3) and got[gathered] == (8, s) and got[unstacked] == (s, 8) and got[tiled] == (s, 4)
+    assert (
+        got[filled] == (s, 3)
+        and got[gathered] == (8, s)
+        and got[unstacked] == (s, 8)
+        and got[tiled] == (s, 4)
+    )
     assert got[sliced][0] == s
 
 
@@ -124,7 +130,7 @@ def test_an_unknown_element_is_a_new_dim_at_each_use(shapes):
 
 
 def test_a_merge_of_two_different_sizes_is_a_third(shapes):
-    """TensorFlow's own shape function compares unknown dims by value (-1 == -1) and would claim the first's symbol."""
+    """TensorFlow's own shape function compares unknown dims by value (-1 == -1) and claims the first."""
     a, b = placeholder(None, 4), placeholder(None, 4)
     choice = placeholder(dtype=tf.bool)
     different = v1.cond(choice, lambda: tf.abs(a), lambda: tf.exp(b))
@@ -137,14 +143,18 @@ def test_a_merge_of_two_different_sizes_is_a_third(shapes):
 
 
 def test_loop_variables(shapes):
-    """A size that the body gives back is the same in every iteration; one that it changes is the loop's own."""
+    """A size that the body gives back is the same in each iteration; one it changes is the loop's own."""
     x, y = placeholder(None, 4), placeholder(None, 4)
 
     def body(i, kept, grown, first, second, ranked):
         return i + 1, tf.exp(kept), tf.concat([grown, x], 0), second, first, tf.expand_dims(ranked, 0)
+
     outs = v1.while_loop(
-        lambda i, *_: i < 3, body, [tf.constant(0), x, x, x, y, x],
-        shape_invariants=[tf.TensorShape([]), x.shape, x.shape, x.shape, x.shape, tf.TensorShape(None)])
+        lambda i, *_: i < 3,
+        body,
+        [tf.constant(0), x, x, x, y, x],
+        shape_invariants=[tf.TensorShape([]), x.shape, x.shape, x.shape, x.shape, tf.TensorShape(None)],
+    )
     after = [tf.abs(out) for out in outs[1:]]
     got = shapes()
     s = got[x][0]
@@ -167,8 +177,13 @@ def test_nested_loops(shapes):
     def outer(i, v, w):
         v = v1.while_loop(lambda j, _: j < 2, inner, [tf.constant(0), v])[1]
         return i + 1, v, tf.concat([w, v], 0)
-    _, v, w = v1.while_loop(lambda i, *_: i < 3, outer, [tf.constant(0), x, x],
-                            shape_invariants=[tf.TensorShape([]), x.shape, x.shape])
+
+    _, v, w = v1.while_loop(
+        lambda i, *_: i < 3,
+        outer,
+        [tf.constant(0), x, x],
+        shape_invariants=[tf.TensorShape([]), x.shape, x.shape],
+    )
     got = shapes()
     assert got[v] == got[x] and got[w][0] != got[x][0] and got[w][1] == 4
 

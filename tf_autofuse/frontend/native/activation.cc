@@ -29,8 +29,8 @@ bool RealNpuOptimizerLoaded() {
   return std::find(known.begin(), known.end(), kNpuEntry) != known.end();
 }
 
-// A function is marked by attributes of its first node, as its body is instantiated without its name, its attributes
-// or a library that holds it.
+// A function is marked by attributes of its first node, as its body is instantiated without its name, its
+// attributes or a library that holds it.
 constexpr char kEntryAttr[] = "_autofuse_entry";  // the session's entry, serialized
 constexpr char kFunctionAttr[] = "_autofuse_function";
 constexpr char kClaimedAttr[] = "_autofuse_claimed";
@@ -74,7 +74,8 @@ FeedShapes PlaceholderShapes(const tensorflow::Graph& graph) {
     tensorflow::PartialTensorShape shape;
     if (!tensorflow::GetNodeAttr(node->attrs(), "shape", &shape).ok()) continue;
     // Graphs of the first TensorFlow versions write an unknown shape as the empty one.
-    if (node->type_string() == "Placeholder" && graph.versions().producer() < 24 && shape.dims() == 0) continue;
+    if (node->type_string() == "Placeholder" && graph.versions().producer() < 24 && shape.dims() == 0)
+      continue;
     shapes[node->name() + ":0"] = shape;
   }
   return shapes;
@@ -126,7 +127,8 @@ bool DescribeFunction(tensorflow::Graph* graph, PassContext* seen) {
     ReadEntry(entry, seen);
     seen->is_function = true;
     seen->function_name = function;
-    for (size_t i = 0; i < shapes.size() && i < arguments.size(); ++i) seen->feed_shapes[arguments[i]] = shapes[i];
+    for (size_t i = 0; i < shapes.size() && i < arguments.size(); ++i)
+      seen->feed_shapes[arguments[i]] = shapes[i];
     return true;
   }
   return false;
@@ -160,8 +162,9 @@ void RememberGraph(const tensorflow::GraphOptimizationPassOptions& options) {
   slot.context = std::move(seen);
   if (memory.sessions.size() > kMaxSessions) {
     using Item = std::pair<const void* const, Remembered>;
-    memory.sessions.erase(std::min_element(memory.sessions.begin(), memory.sessions.end(),
-                                           [](const Item& a, const Item& b) { return a.second.age < b.second.age; }));
+    memory.sessions.erase(
+        std::min_element(memory.sessions.begin(), memory.sessions.end(),
+                         [](const Item& a, const Item& b) { return a.second.age < b.second.age; }));
   }
 }
 
@@ -264,7 +267,8 @@ tensorflow::Status PassEntryToFunctions(const PassContext& context, const CallSh
   }
   Entry entry;
   entry.set_name(context.entry_name);
-  for (const auto& parameter : context.parameters) (*entry.mutable_parameter_map())[parameter.first] = parameter.second;
+  for (const auto& parameter : context.parameters)
+    (*entry.mutable_parameter_map())[parameter.first] = parameter.second;
   std::set<std::string> done;
   for (size_t i = 0; i < reached.size(); ++i) {
     const std::string name = reached[i];

@@ -132,7 +132,8 @@ Liveness GraphAnalysis::EdgeLiveness(const Edge& edge) const {
   return Union(alive, {BranchToken(*edge.src(), edge.src_output())});
 }
 
-// A Merge of the two branches of one predicate is alive whenever both share the rest; anything else is opaque.
+// A Merge of the two branches of one predicate is alive whenever both share the rest; anything else is
+// opaque.
 Liveness GraphAnalysis::MergeLiveness(const Node& merge) {
   std::vector<Liveness> inputs;
   for (const Edge* edge : merge.in_edges()) {

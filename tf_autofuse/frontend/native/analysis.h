@@ -1,8 +1,9 @@
 // Structure of a TensorFlow graph that every later step relies on: a topological order, the while
 // frame of each node and its liveness class.
 //
-// On entry: a well-formed Graph (every node reachable from the source node). On exit: `order` holds every node
-// but source and sink, producers before consumers except along while-loop back edges (NextIteration -> Merge).
+// On entry: a well-formed Graph (every node reachable from the source node). On exit: `order` holds every
+// node but source and sink, producers before consumers except along while-loop back edges (NextIteration ->
+// Merge).
 #ifndef TF_AUTOFUSE_NATIVE_ANALYSIS_H_
 #define TF_AUTOFUSE_NATIVE_ANALYSIS_H_
 
@@ -15,9 +16,9 @@
 
 namespace autofuse {
 
-// The conditions under which a node's output is alive, as sorted token numbers. A token stands for one branch of
-// one Switch predicate, or for a Merge whose liveness could not be expressed by its inputs. A node runs only when
-// all of its tokens hold; the empty set is alive always (within an iteration of its frame).
+// The conditions under which a node's output is alive, as sorted token numbers. A token stands for one branch
+// of one Switch predicate, or for a Merge whose liveness could not be expressed by its inputs. A node runs
+// only when all of its tokens hold; the empty set is alive always (within an iteration of its frame).
 using Liveness = std::vector<int>;
 
 Liveness Union(const Liveness& a, const Liveness& b);

@@ -1,8 +1,9 @@
 // The ops AscBackend (one loop nest) and FusedAscBackend (several): a fused region of the graph as one node.
 //
-// A node is self-contained: it carries its fused graph, the key of its kernel and the original ops as a function. The
-// hot path of a call: gather the inputs' dims, find the plan for them, allocate the outputs, run the blocks. Whatever
-// keeps the kernel from running (none yet, a guard, an error) runs the original ops instead, with their own result.
+// A node is self-contained: it carries its fused graph, the key of its kernel and the original ops as a
+// function. The hot path of a call: gather the inputs' dims, find the plan for them, allocate the outputs,
+// run the blocks. Whatever keeps the kernel from running (none yet, a guard, an error) runs the original ops
+// instead, with their own result.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -23,12 +24,12 @@
 
 namespace autofuse {
 
+using tensorflow::int64;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Status;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
-using tensorflow::int64;
 using tensorflow::uint32;
 using tensorflow::uint64;
 
@@ -67,7 +68,8 @@ class AscBackendOp : public tensorflow::OpKernel {
     Use(FindOrResolve(key_, asc_graph_));
   }
 
-  // A small kernel is cheaper than handing it to another thread. Beyond that TensorFlow's own estimate decides.
+  // A small kernel is cheaper than handing it to another thread. Beyond that TensorFlow's own estimate
+  // decides.
   bool IsExpensive() override { return large_.load(std::memory_order_relaxed) && OpKernel::IsExpensive(); }
 
   void Compute(OpKernelContext* ctx) override {
@@ -104,7 +106,8 @@ class AscBackendOp : public tensorflow::OpKernel {
  private:
   // A kernel fits when its description agrees with the node's types.
   void Use(std::shared_ptr<Kernel> kernel) {
-    if (kernel != nullptr && (kernel->meta.input_dtypes != input_types() || kernel->meta.output_dtypes != output_types())) {
+    if (kernel != nullptr &&
+        (kernel->meta.input_dtypes != input_types() || kernel->meta.output_dtypes != output_types())) {
       if (!kernel->warned.exchange(true)) {
         LOG(WARNING) << "TF-AutoFuse: kernel " << kernel->meta.name << " is not for the types of " << name()
                      << ", its original ops run; clear the kernel cache";
@@ -140,9 +143,9 @@ class AscBackendOp : public tensorflow::OpKernel {
     size_t out_count = 0;
     for (int rank : meta.output_ranks) out_count += rank;
     std::vector<int64> out_dims(out_count + 1), sizes(meta.size_count + 1);
-    const int32_t check = kernel.shape(reinterpret_cast<const int64_t*>(dims.data()),
-                                       reinterpret_cast<int64_t*>(out_dims.data()),
-                                       reinterpret_cast<int64_t*>(sizes.data()));
+    const int32_t check =
+        kernel.shape(reinterpret_cast<const int64_t*>(dims.data()),
+                     reinterpret_cast<int64_t*>(out_dims.data()), reinterpret_cast<int64_t*>(sizes.data()));
     if (check != 0) {
       const char* text = kernel.check_text == nullptr ? nullptr : kernel.check_text(check);
       plan->refused = text == nullptr ? tensorflow::strings::StrCat("check ", check, " does not hold") : text;
@@ -158,7 +161,8 @@ class AscBackendOp : public tensorflow::OpKernel {
     at = 0;
     for (size_t i = 0; i < meta.output_ranks.size(); ++i) {
       TensorShape shape;
-      const Status status = tensorflow::TensorShapeUtils::MakeShape(&out_dims[at], meta.output_ranks[i], &shape);
+      const Status status =
+          tensorflow::TensorShapeUtils::MakeShape(&out_dims[at], meta.output_ranks[i], &shape);
       if (!status.ok()) {
         plan->refused = status.error_message();
         return plan;
@@ -213,8 +217,9 @@ class AscBackendOp : public tensorflow::OpKernel {
     Tensor workspace;
     void* workspace_address = nullptr;
     if (plan.workspace_bytes > 0) {
-      OP_REQUIRES_OK(ctx, ctx->allocate_temp(tensorflow::DT_UINT8,
-                                             TensorShape({static_cast<int64>(plan.workspace_bytes)}), &workspace));
+      OP_REQUIRES_OK(ctx,
+                     ctx->allocate_temp(tensorflow::DT_UINT8,
+                                        TensorShape({static_cast<int64>(plan.workspace_bytes)}), &workspace));
       workspace_address = Address(workspace);
     }
     std::string error;
@@ -222,7 +227,8 @@ class AscBackendOp : public tensorflow::OpKernel {
       const bool timing = GlobalOptions().timing.load(std::memory_order_relaxed);
       const uint64 start = timing ? tensorflow::Env::Default()->NowNanos() : 0;
       error = RunBlocks(ctx, kernel, plan, gm.data(), workspace_address);
-      if (timing) stats_->run_ns.fetch_add(tensorflow::Env::Default()->NowNanos() - start, std::memory_order_relaxed);
+      if (timing)
+        stats_->run_ns.fetch_add(tensorflow::Env::Default()->NowNanos() - start, std::memory_order_relaxed);
     }
     if (error.empty()) {
       plan.proven.store(true, std::memory_order_relaxed);
@@ -234,7 +240,8 @@ class AscBackendOp : public tensorflow::OpKernel {
     if (!kernel.warned.exchange(true)) {
       LOG(WARNING) << "TF-AutoFuse: kernel " << meta.name << " (node " << name() << ") failed: " << error
                    << "; the original ops run instead. Please report it with the kernel's debug folder "
-                      "(--codegen_compile_debug=true;--debug_dir=DIR), or leave its nodes out with --skip_node_names_cfg";
+                      "(--codegen_compile_debug=true;--debug_dir=DIR), or leave its nodes out with "
+                      "--skip_node_names_cfg";
     }
     // Once an input's buffer has been written to, the original ops have nothing to run on.
     OP_REQUIRES(ctx, !forwarded && !GlobalOptions().strict,
@@ -248,8 +255,8 @@ class AscBackendOp : public tensorflow::OpKernel {
     const auto run = [&](uint32 first, uint32 last, std::string* error) {
       char text[kErrorBytes];
       text[0] = '\0';
-      const int32_t code = kernel.run_blocks(gm, plan.gm_bytes.data(), workspace,
-                                             plan.tiling.data(), plan.block_dim, first, last, text, sizeof(text));
+      const int32_t code = kernel.run_blocks(gm, plan.gm_bytes.data(), workspace, plan.tiling.data(),
+                                             plan.block_dim, first, last, text, sizeof(text));
       if (code == 0) return;
       text[sizeof(text) - 1] = '\0';
       *error = text[0] == '\0' ? tensorflow::strings::StrCat("code ", code) : text;
@@ -264,13 +271,14 @@ class AscBackendOp : public tensorflow::OpKernel {
     std::mutex mu;
     // About a cycle a byte; what matters is that blocks beyond small_bytes are worth a thread each.
     const int64 cost = std::max<int64>(plan.total_bytes / plan.block_dim, 10000);
-    tensorflow::Shard(workers.num_threads, workers.workers, plan.block_dim, cost, [&](int64 first, int64 last) {
-      std::string mine;
-      run(static_cast<uint32>(first), static_cast<uint32>(last), &mine);
-      if (mine.empty()) return;
-      std::lock_guard<std::mutex> lock(mu);
-      if (error.empty()) error = std::move(mine);
-    });
+    tensorflow::Shard(workers.num_threads, workers.workers, plan.block_dim, cost,
+                      [&](int64 first, int64 last) {
+                        std::string mine;
+                        run(static_cast<uint32>(first), static_cast<uint32>(last), &mine);
+                        if (mine.empty()) return;
+                        std::lock_guard<std::mutex> lock(mu);
+                        if (error.empty()) error = std::move(mine);
+                      });
     return error;
   }
 
@@ -294,20 +302,20 @@ class AscBackendOp : public tensorflow::OpKernel {
   std::mutex mu_;
 };
 
-#define AUTOFUSE_BACKEND(name)                                                     \
-  REGISTER_OP(name)                                                                \
-      .Input("inputs: Tin")                                                        \
-      .Output("outputs: Tout")                                                     \
-      .Attr("Tin: list(type) >= 0")                                                \
-      .Attr("Tout: list(type) >= 1")                                               \
-      .Attr("kernel_name: string")                                                 \
-      .Attr("kernel_key: string")                                                  \
-      .Attr("asc_graph: string = ''")                                              \
-      .Attr("guards: string = ''")                                                 \
-      .Attr("fallback: func")                                                      \
-      .Attr("origin_nodes: list(string) = []")                                     \
-      .Attr("output_shapes: list(shape) = []")                                     \
-      .SetShapeFn(BackendShape);                                                   \
+#define AUTOFUSE_BACKEND(name)                 \
+  REGISTER_OP(name)                            \
+      .Input("inputs: Tin")                    \
+      .Output("outputs: Tout")                 \
+      .Attr("Tin: list(type) >= 0")            \
+      .Attr("Tout: list(type) >= 1")           \
+      .Attr("kernel_name: string")             \
+      .Attr("kernel_key: string")              \
+      .Attr("asc_graph: string = ''")          \
+      .Attr("guards: string = ''")             \
+      .Attr("fallback: func")                  \
+      .Attr("origin_nodes: list(string) = []") \
+      .Attr("output_shapes: list(shape) = []") \
+      .SetShapeFn(BackendShape);               \
   REGISTER_KERNEL_BUILDER(Name(name).Device(tensorflow::DEVICE_CPU), AscBackendOp)
 
 AUTOFUSE_BACKEND("AscBackend");

@@ -17,8 +17,8 @@ namespace autofuse {
 using tensorflow::AttrValue;
 using tensorflow::DataType;
 using tensorflow::Edge;
-using tensorflow::Node;
 using tensorflow::int64;
+using tensorflow::Node;
 
 namespace {
 
@@ -46,17 +46,23 @@ py::object ListToPython(const Items& items, Convert convert) {
   return std::move(list);
 }
 
-// Types as their DataType number, shapes as a tuple (-1 unknown) or None. Tensors and functions have no meaning for
-// the fusion: a null object.
+// Types as their DataType number, shapes as a tuple (-1 unknown) or None. Tensors and functions have no
+// meaning for the fusion: a null object.
 py::object AttrToPython(const AttrValue& value) {
   const auto to_int = [](int64 item) { return py::int_(item); };
   switch (value.value_case()) {
-    case AttrValue::kS: return StringToPython(value.s());
-    case AttrValue::kI: return py::int_(value.i());
-    case AttrValue::kF: return py::float_(value.f());
-    case AttrValue::kB: return py::bool_(value.b());
-    case AttrValue::kType: return py::int_(static_cast<int>(value.type()));
-    case AttrValue::kShape: return ShapeToPython(value.shape());
+    case AttrValue::kS:
+      return StringToPython(value.s());
+    case AttrValue::kI:
+      return py::int_(value.i());
+    case AttrValue::kF:
+      return py::float_(value.f());
+    case AttrValue::kB:
+      return py::bool_(value.b());
+    case AttrValue::kType:
+      return py::int_(static_cast<int>(value.type()));
+    case AttrValue::kShape:
+      return ShapeToPython(value.shape());
     case AttrValue::kList: {
       const auto& list = value.list();
       if (list.tensor_size() || list.func_size()) return py::object();
@@ -68,7 +74,8 @@ py::object AttrToPython(const AttrValue& value) {
       if (list.shape_size()) return ListToPython(list.shape(), ShapeToPython);
       return py::list();
     }
-    default: return py::object();
+    default:
+      return py::object();
   }
 }
 
@@ -81,22 +88,38 @@ bool KeepsAttr(const std::string& name) {
 // Numpy's name of a type, null where it has none. bfloat16 comes as its bits.
 const char* NumpyType(DataType type) {
   switch (type) {
-    case tensorflow::DT_FLOAT: return "float32";
-    case tensorflow::DT_DOUBLE: return "float64";
-    case tensorflow::DT_HALF: return "float16";
-    case tensorflow::DT_BFLOAT16: return "uint16";
-    case tensorflow::DT_INT8: return "int8";
-    case tensorflow::DT_INT16: return "int16";
-    case tensorflow::DT_INT32: return "int32";
-    case tensorflow::DT_INT64: return "int64";
-    case tensorflow::DT_UINT8: return "uint8";
-    case tensorflow::DT_UINT16: return "uint16";
-    case tensorflow::DT_UINT32: return "uint32";
-    case tensorflow::DT_UINT64: return "uint64";
-    case tensorflow::DT_BOOL: return "bool";
-    case tensorflow::DT_COMPLEX64: return "complex64";
-    case tensorflow::DT_COMPLEX128: return "complex128";
-    default: return nullptr;
+    case tensorflow::DT_FLOAT:
+      return "float32";
+    case tensorflow::DT_DOUBLE:
+      return "float64";
+    case tensorflow::DT_HALF:
+      return "float16";
+    case tensorflow::DT_BFLOAT16:
+      return "uint16";
+    case tensorflow::DT_INT8:
+      return "int8";
+    case tensorflow::DT_INT16:
+      return "int16";
+    case tensorflow::DT_INT32:
+      return "int32";
+    case tensorflow::DT_INT64:
+      return "int64";
+    case tensorflow::DT_UINT8:
+      return "uint8";
+    case tensorflow::DT_UINT16:
+      return "uint16";
+    case tensorflow::DT_UINT32:
+      return "uint32";
+    case tensorflow::DT_UINT64:
+      return "uint64";
+    case tensorflow::DT_BOOL:
+      return "bool";
+    case tensorflow::DT_COMPLEX64:
+      return "complex64";
+    case tensorflow::DT_COMPLEX128:
+      return "complex128";
+    default:
+      return nullptr;
   }
 }
 
@@ -106,7 +129,8 @@ py::object ConstantToPython(const Node& node) {
   const char* type = NumpyType(proto->dtype());
   if (type == nullptr || !tensorflow::TensorShape::IsValid(proto->tensor_shape())) return py::object();
   const tensorflow::TensorShape shape(proto->tensor_shape());
-  if (shape.num_elements() > kMaxConstantBytes / tensorflow::DataTypeSize(proto->dtype())) return py::object();
+  if (shape.num_elements() > kMaxConstantBytes / tensorflow::DataTypeSize(proto->dtype()))
+    return py::object();
   tensorflow::Tensor tensor;
   if (!tensor.FromProto(*proto)) return py::object();
   std::vector<py::ssize_t> dims;
@@ -126,15 +150,16 @@ py::tuple TypesToPython(const Types& types) {
 
 bool IsStateful(const Node& node) {
   const auto is_ref = [](DataType type) { return tensorflow::IsRefType(type); };
-  return node.op_def().is_stateful() || std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
+  return node.op_def().is_stateful() ||
+         std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
          std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
 }
 
 }  // namespace
 
 py::dict ColumnsToPython(const GraphAnalysis& analysis, const SymbolicShapes& shapes) {
-  py::list names, ops, devices, inputs, control_inputs, in_dtypes, out_dtypes, out_shapes, attrs, colocation, frames,
-      liveness, stateful, symbols;
+  py::list names, ops, devices, inputs, control_inputs, in_dtypes, out_dtypes, out_shapes, attrs, colocation,
+      frames, liveness, stateful, symbols;
   py::dict constants;
   const auto& order = analysis.order();
   for (size_t i = 0; i < order.size(); ++i) {
@@ -291,7 +316,8 @@ std::vector<Edit> EditsFromPython(const py::object& edits) {
     edit.outputs = PortsFromPython(entry["outputs"]);
     for (auto attr : entry["attrs"].cast<py::dict>()) {
       std::string name = attr.first.cast<std::string>();
-      const bool of_op = name == "kernel_name" || name == "kernel_key" || name == "asc_graph" || name == "guards";
+      const bool of_op =
+          name == "kernel_name" || name == "kernel_key" || name == "asc_graph" || name == "guards";
       // What the op does not declare travels as a private attribute.
       if (!of_op && name[0] != '_') name = "_" + name;
       edit.attrs.push_back({name, AttrFromPython(name, attr.second)});

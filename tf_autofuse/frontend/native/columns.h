@@ -18,13 +18,14 @@ namespace autofuse {
 //   inputs                           tuple of (source id, output) by input
 //   control_inputs                   tuple of ids, ascending
 //   in_dtypes, out_dtypes            tuple of DataType numbers (a reference type is over 100)
-//   out_shapes                       tuple by output of None (unknown rank) or a tuple of ints; d < 0 is symbol -d-1
-//   attrs                            dict of the attributes that Python can use (see AttrToPython)
-//   colocation                       tuple of str
-//   frames                           nested while frames joined by '/', '' outside of loops
-//   liveness                         int; equal numbers run under the same tf.cond branches, 0 is always
-//   stateful                         bool: a stateful op, or one that reads or gives a reference
-// and beside them: constants (id -> numpy array, at most kMaxConstantBytes), symbols (list of dicts origin, dim, hint).
+//   out_shapes                       tuple by output of None (unknown rank) or a tuple of ints; d < 0 is
+//   symbol -d-1 attrs                            dict of the attributes that Python can use (see
+//   AttrToPython) colocation                       tuple of str frames                           nested while
+//   frames joined by '/', '' outside of loops liveness                         int; equal numbers run under
+//   the same tf.cond branches, 0 is always stateful                         bool: a stateful op, or one that
+//   reads or gives a reference
+// and beside them: constants (id -> numpy array, at most kMaxConstantBytes), symbols (list of dicts origin,
+// dim, hint).
 pybind11::dict ColumnsToPython(const GraphAnalysis& analysis, const SymbolicShapes& shapes);
 pybind11::dict ContextToPython(const PassContext& context);
 

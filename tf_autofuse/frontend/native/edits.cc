@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
-#include <deque>
 #include <set>
 
 #include "tensorflow/core/framework/node_def_util.h"
@@ -22,8 +21,13 @@ using tensorflow::errors::InvalidArgument;
 EditApplier::EditApplier(tensorflow::Graph* graph, const GraphAnalysis& analysis,
                          tensorflow::FunctionLibraryDefinition* library,
                          std::function<bool(const std::string&)> runs_here)
-    : graph_(graph), analysis_(analysis), library_(library), runs_here_(std::move(runs_here)),
-      nodes_(analysis.order()), moved_(nodes_.size()) {
+    : graph_(graph),
+      analysis_(analysis),
+      library_(library),
+      runs_here_(std::move(runs_here)),
+      nodes_(analysis.order()),
+      moved_(nodes_.size()),
+      slots_(analysis.order()) {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     names_.insert(nodes_[i]->name());
     rank_[nodes_[i]] = static_cast<int>(i);
@@ -40,15 +44,19 @@ Status EditApplier::CheckNodes(const Edit& edit, Region* region) {
     return InvalidArgument("the op is ", edit.op, ", not AscBackend or FusedAscBackend");
   }
   // TensorFlow's rule for the name of a node.
-  const auto allowed = [](char c) { return isalnum(static_cast<unsigned char>(c)) || strchr("_.\\-/>", c) != nullptr; };
+  const auto allowed = [](char c) {
+    return isalnum(static_cast<unsigned char>(c)) || strchr("_.\\-/>", c) != nullptr;
+  };
   if (edit.name.empty() || !(isalnum(static_cast<unsigned char>(edit.name[0])) || edit.name[0] == '.') ||
       !std::all_of(edit.name.begin(), edit.name.end(), allowed)) {
     return InvalidArgument("'", edit.name, "' is not a valid node name");
   }
   if (names_.count(edit.name)) return InvalidArgument("a node named ", edit.name, " is there already");
-  if (edit.nodes.empty() || edit.outputs.empty()) return InvalidArgument("the region has no node or no output");
+  if (edit.nodes.empty() || edit.outputs.empty())
+    return InvalidArgument("the region has no node or no output");
   for (int index : edit.nodes) {
-    if (index < 0 || index >= static_cast<int>(nodes_.size())) return InvalidArgument("no node has number ", index);
+    if (index < 0 || index >= static_cast<int>(nodes_.size()))
+      return InvalidArgument("no node has number ", index);
     Node* node = nodes_[index];
     if (node == nullptr) {
       return InvalidArgument("node ", index, " belongs to an earlier region");
@@ -67,18 +75,18 @@ Status EditApplier::CheckNodes(const Edit& edit, Region* region) {
     }
     const Node* first = region->nodes[0];
     if (node->assigned_device_name() != first->assigned_device_name()) {
-      return InvalidArgument(node->name(), " is on ", node->assigned_device_name(), ", ", first->name(), " on ",
-                             first->assigned_device_name());
+      return InvalidArgument(node->name(), " is on ", node->assigned_device_name(), ", ", first->name(),
+                             " on ", first->assigned_device_name());
     }
     if (analysis_.frame(index) != analysis_.frame(edit.nodes[0])) {
       return InvalidArgument(node->name(), " is in another while frame than ", first->name());
     }
   }
-  std::sort(region->nodes.begin(), region->nodes.end(), [this](const Node* a, const Node* b) {
-    return rank_.at(a) < rank_.at(b);
-  });
+  std::sort(region->nodes.begin(), region->nodes.end(),
+            [this](const Node* a, const Node* b) { return rank_.at(a) < rank_.at(b); });
   const std::string& device = region->nodes[0]->assigned_device_name();
-  if (!runs_here_(device)) return InvalidArgument("its device ", device, " can't run the fused op in this process");
+  if (!runs_here_(device))
+    return InvalidArgument("its device ", device, " can't run the fused op in this process");
   return Status::OK();
 }
 
@@ -101,7 +109,8 @@ Status EditApplier::CheckInputs(const Edit& edit, Region* region) {
     if (source.port < 0 || source.port >= source.node->num_outputs()) {
       return InvalidArgument(source.node->name(), " has no output ", source.port);
     }
-    if (region->members.count(source.node)) return InvalidArgument(source.node->name(), " is inside of the region");
+    if (region->members.count(source.node))
+      return InvalidArgument(source.node->name(), " is inside of the region");
     if (tensorflow::IsRefType(source.node->output_type(source.port))) {
       return InvalidArgument(source.node->name(), " gives a reference");
     }
@@ -132,19 +141,18 @@ Status EditApplier::CheckInputs(const Edit& edit, Region* region) {
   if (!analysis_.frame(edit.nodes[0]).empty() && edit.inputs.empty()) {
     return InvalidArgument("a region in a while frame needs a data input");
   }
-  std::sort(region->control_inputs.begin(), region->control_inputs.end(), [this](const Node* a, const Node* b) {
-    return rank_.at(a) < rank_.at(b);
-  });
+  std::sort(region->control_inputs.begin(), region->control_inputs.end(),
+            [this](const Node* a, const Node* b) { return rank_.at(a) < rank_.at(b); });
   return Status::OK();
 }
 
-// What leaves the region must be listed, and must have been alive exactly when the whole region is: one dead input
-// makes the fused node dead with all of its outputs.
+// What leaves the region must be listed, and must have been alive exactly when the whole region is: one dead
+// input makes the fused node dead with all of its outputs.
 Status EditApplier::CheckOutputs(const Edit& edit, const Region& region) {
   std::set<std::pair<const Node*, int>> given;
   for (const Port& output : edit.outputs) {
-    if (output.first < 0 || output.first >= static_cast<int>(nodes_.size()) || nodes_[output.first] == nullptr ||
-        !region.members.count(nodes_[output.first])) {
+    if (output.first < 0 || output.first >= static_cast<int>(nodes_.size()) ||
+        nodes_[output.first] == nullptr || !region.members.count(nodes_[output.first])) {
       return InvalidArgument("output ", output.first, ":", output.second, " is not of the region");
     }
     const Node* node = nodes_[output.first];
@@ -166,45 +174,71 @@ Status EditApplier::CheckOutputs(const Edit& edit, const Region& region) {
                                ", which is no output of the region");
       }
     }
-    if (leaves && analysis_.liveness(rank_.at(node)) != region.alive) {
-      return InvalidArgument(node->name(), " runs under other conditions (tf.cond branch) than the whole region");
+    if (leaves && analysis_.liveness(analysis_.index_of(node)) != region.alive) {
+      return InvalidArgument(node->name(),
+                             " runs under other conditions (tf.cond branch) than the whole region");
     }
   }
   return Status::OK();
 }
 
-Status EditApplier::CheckNoCycle(const Region& region) {
-  std::vector<bool> visited(graph_->num_node_ids(), false);
-  std::deque<const Node*> queue;
-  const auto push = [&](const Edge* edge) {
-    if (!edge->dst()->IsOp() || IsBackEdge(*edge) || visited[edge->dst()->id()]) return;
-    visited[edge->dst()->id()] = true;
-    queue.push_back(edge->dst());
-  };
-  for (const Node* node : region.nodes) {
-    for (const Edge* edge : node->out_edges()) {
-      if (!region.members.count(edge->dst())) push(edge);
-    }
+// A path from the region back into it can only run through positions between its members', so nothing else is
+// looked at.
+Status EditApplier::CheckNoCycle(Region* region) {
+  region->first = region->last = rank_.at(region->nodes[0]);
+  for (const Node* node : region->nodes) {
+    region->first = std::min(region->first, rank_.at(node));
+    region->last = std::max(region->last, rank_.at(node));
   }
-  while (!queue.empty()) {
-    const Node* node = queue.front();
-    queue.pop_front();
-    if (region.members.count(node)) {
-      return InvalidArgument("it would make a cycle through ", node->name());
+  std::vector<const Node*> pending;
+  const auto follow = [&](const Node* node) -> const Node* {
+    for (const Edge* edge : node->out_edges()) {
+      const Node* next = edge->dst();
+      if (!next->IsOp() || IsBackEdge(*edge) || rank_.at(next) > region->last) continue;
+      if (region->members.count(next)) {
+        if (!region->members.count(node)) return next;
+      } else if (region->followers.insert(next).second) {
+        pending.push_back(next);
+      }
     }
-    for (const Edge* edge : node->out_edges()) push(edge);
+    return nullptr;
+  };
+  for (const Node* node : region->nodes) follow(node);
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    const Node* reached = follow(node);
+    if (reached != nullptr) return InvalidArgument("it would make a cycle through ", reached->name());
   }
   return Status::OK();
+}
+
+// What follows a member comes behind the fused node, everything else stays before it: no follower leads to a
+// node that is none, so all edges still point forwards.
+void EditApplier::Reorder(const Region& region, Node* fused) {
+  std::vector<Node*> order, behind;
+  for (int at = region.first; at <= region.last; ++at) {
+    Node* node = slots_[at];
+    slots_[at] = nullptr;
+    if (node != nullptr) (region.followers.count(node) ? behind : order).push_back(node);
+  }
+  order.push_back(fused);
+  order.insert(order.end(), behind.begin(), behind.end());
+  for (size_t i = 0; i < order.size(); ++i) {
+    slots_[region.first + i] = order[i];
+    rank_[order[i]] = region.first + static_cast<int>(i);
+  }
 }
 
 Status EditApplier::Check(const Edit& edit, Region* region) {
   TF_RETURN_IF_ERROR(CheckNodes(edit, region));
   TF_RETURN_IF_ERROR(CheckInputs(edit, region));
   TF_RETURN_IF_ERROR(CheckOutputs(edit, *region));
-  return CheckNoCycle(*region);
+  return CheckNoCycle(region);
 }
 
-Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::string& function, Node** node) {
+Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::string& function,
+                             Node** node) {
   tensorflow::NodeDef def;
   def.set_name(edit.name);
   def.set_op(edit.op);
@@ -214,7 +248,8 @@ Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::
     input_types.push_back(input.node->output_type(input.port));
     def.add_input(tensorflow::strings::StrCat(input.node->name(), ":", input.port));
   }
-  for (const Port& output : edit.outputs) output_types.push_back(nodes_[output.first]->output_type(output.second));
+  for (const Port& output : edit.outputs)
+    output_types.push_back(nodes_[output.first]->output_type(output.second));
   std::vector<tensorflow::string> origins;
   for (const Node* origin : region.nodes) origins.push_back(origin->name());
   auto& attrs = *def.mutable_attr();
@@ -240,8 +275,12 @@ Status EditApplier::Apply(const Edit& edit) {
   for (const auto& attr : edit.attrs) {
     if (attr.first == "kernel_key") key = attr.second.s();
   }
-  std::replace_if(key.begin(), key.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); }, '_');
-  const std::string function = library_->UniqueFunctionName(kFallbackPrefix + key + "_");
+  std::replace_if(
+      key.begin(), key.end(), [](char c) { return !isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::string function;
+  do {
+    function = tensorflow::strings::StrCat(kFallbackPrefix, key, "_", functions_++);
+  } while (library_->Contains(function));
   std::vector<std::pair<Node*, int>> inputs, outputs;
   for (const Source& input : region.inputs) inputs.push_back({input.node, input.port});
   for (const Port& output : edit.outputs) outputs.push_back({nodes_[output.first], output.second});
@@ -256,7 +295,8 @@ Status EditApplier::Apply(const Edit& edit) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     std::vector<const Edge*> readers;
     for (const Edge* edge : outputs[k].first->out_edges()) {
-      if (edge->src_output() == outputs[k].second && !region.members.count(edge->dst())) readers.push_back(edge);
+      if (edge->src_output() == outputs[k].second && !region.members.count(edge->dst()))
+        readers.push_back(edge);
     }
     for (const Edge* edge : readers) {
       TF_RETURN_IF_ERROR(graph_->UpdateEdge(fused, k, edge->dst(), edge->dst_input()));
@@ -276,15 +316,14 @@ Status EditApplier::Apply(const Edit& edit) {
       graph_->AddControlEdge(fused, follower);
     }
   }
-  int rank = 0;
   for (int index : edit.nodes) {
-    rank = std::max(rank, index);
     Node* node = nodes_[index];
     nodes_[index] = nullptr;
+    slots_[rank_.at(node)] = nullptr;
     rank_.erase(node);
     graph_->RemoveNode(node);
   }
-  rank_[fused] = rank;
+  Reorder(region, fused);
   names_.insert(edit.name);
   fused_alive_[fused] = region.alive;
   return Status::OK();

@@ -1,8 +1,8 @@
 // Edits: a region of nodes is replaced by one AscBackend or FusedAscBackend node.
 //
-// On entry: a graph, its GraphAnalysis and the edits, whose numbers are indices into the analysis' order. On exit:
-// each edit is either applied whole or rejected whole with a reason. An edit is checked completely before the graph
-// is touched, against the graph as the edits before it left it.
+// On entry: a graph, its GraphAnalysis and the edits, whose numbers are indices into the analysis' order. On
+// exit: each edit is either applied whole or rejected whole with a reason. An edit is checked completely
+// before the graph is touched, against the graph as the edits before it left it.
 #ifndef TF_AUTOFUSE_NATIVE_EDITS_H_
 #define TF_AUTOFUSE_NATIVE_EDITS_H_
 
@@ -42,7 +42,8 @@ constexpr char kFallbackPrefix[] = "__autofuse_fallback_";
 class EditApplier {
  public:
   // `runs_here(device)` says whether this process can run an AscBackend node on that (full) device name.
-  EditApplier(tensorflow::Graph* graph, const GraphAnalysis& analysis, tensorflow::FunctionLibraryDefinition* library,
+  EditApplier(tensorflow::Graph* graph, const GraphAnalysis& analysis,
+              tensorflow::FunctionLibraryDefinition* library,
               std::function<bool(const std::string&)> runs_here);
 
   // OK, or InvalidArgument with the reason why this edit is refused (then nothing has changed).
@@ -62,13 +63,19 @@ class EditApplier {
     std::vector<Source> inputs;
     std::vector<tensorflow::Node*> control_inputs;  // in topological order, once each
     Liveness alive;
+    // Positions of the first and the last member, and what follows a member in between: all that a
+    // replacement can bring out of order.
+    int first = 0;
+    int last = 0;
+    std::unordered_set<const tensorflow::Node*> followers;
   };
 
   tensorflow::Status Check(const Edit& edit, Region* region);
   tensorflow::Status CheckNodes(const Edit& edit, Region* region);
   tensorflow::Status CheckInputs(const Edit& edit, Region* region);
   tensorflow::Status CheckOutputs(const Edit& edit, const Region& region);
-  tensorflow::Status CheckNoCycle(const Region& region);
+  tensorflow::Status CheckNoCycle(Region* region);
+  void Reorder(const Region& region, tensorflow::Node* fused);
   tensorflow::Status MakeNode(const Edit& edit, const Region& region, const std::string& function,
                               tensorflow::Node** node);
   Liveness LivenessOf(const tensorflow::Edge& edge) const;
@@ -77,15 +84,19 @@ class EditApplier {
   const GraphAnalysis& analysis_;
   tensorflow::FunctionLibraryDefinition* const library_;
   const std::function<bool(const std::string&)> runs_here_;
-  std::vector<tensorflow::Node*> nodes_;                  // by index; null once replaced
+  std::vector<tensorflow::Node*> nodes_;  // by index; null once replaced
   std::unordered_set<std::string> names_;
-  std::vector<std::unordered_map<int, Source>> moved_;    // by index: where a replaced node's outputs are now
+  std::vector<std::unordered_map<int, Source>> moved_;  // by index: where a replaced node's outputs are now
   std::unordered_map<const tensorflow::Node*, Liveness> fused_alive_;
-  std::unordered_map<const tensorflow::Node*, int> rank_;  // a stable order for control inputs
+  // The current graph's topological order: a node's position, and back. Replaced nodes leave holes.
+  std::unordered_map<const tensorflow::Node*, int> rank_;
+  std::vector<tensorflow::Node*> slots_;
+  int functions_ = 0;
 };
 
-// The region as a function: arguments i0, i1, ... (in the order of `inputs`), results o0, o1, ... (in the order of
-// `outputs`), the region's nodes under their own names in between. Each input is (source node, port).
+// The region as a function: arguments i0, i1, ... (in the order of `inputs`), results o0, o1, ... (in the
+// order of `outputs`), the region's nodes under their own names in between. Each input is (source node,
+// port).
 tensorflow::FunctionDef RegionFunction(const std::string& name, const std::vector<tensorflow::Node*>& nodes,
                                        const std::vector<std::pair<tensorflow::Node*, int>>& inputs,
                                        const std::vector<std::pair<tensorflow::Node*, int>>& outputs);

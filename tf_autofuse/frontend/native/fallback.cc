@@ -15,7 +15,8 @@ using tensorflow::Tensor;
 
 namespace {
 
-// TensorFlow puts "{{function_node NAME}} " before an error out of a function. The user knows no such function.
+// TensorFlow puts "{{function_node NAME}} " before an error out of a function. The user knows no such
+// function.
 Status WithoutFunctionName(const Status& status) {
   std::string text = status.error_message();
   const std::string mark = std::string("{{function_node ") + kFallbackPrefix;
@@ -39,7 +40,8 @@ Status Fallback::Instantiate(FunctionLibraryRuntime* library, FunctionLibraryRun
       return Status::OK();
     }
   }
-  TF_RETURN_IF_ERROR(library->Instantiate(function_.name(), tensorflow::AttrSlice(&function_.attr()), handle));
+  TF_RETURN_IF_ERROR(
+      library->Instantiate(function_.name(), tensorflow::AttrSlice(&function_.attr()), handle));
   handles_.push_back({library, *handle});
   return Status::OK();
 }
@@ -54,7 +56,8 @@ Status Fallback::Run(tensorflow::OpKernelContext* ctx) {
   TF_RETURN_IF_ERROR(Instantiate(library, &handle));
 
   std::function<void(std::function<void()>)> inline_runner = [](std::function<void()> closure) { closure(); };
-  // A failing function cancels its manager; the step's own would mark the error as a mere consequence of another one.
+  // A failing function cancels its manager; the step's own would mark the error as a mere consequence of
+  // another one.
   tensorflow::CancellationManager cancellation;
   tensorflow::CancellationManager* outer = ctx->cancellation_manager();
   tensorflow::CancellationToken token = 0;

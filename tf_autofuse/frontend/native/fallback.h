@@ -15,9 +15,9 @@ class Fallback {
  public:
   explicit Fallback(const tensorflow::NameAttrList& function) : function_(function) {}
 
-  // Runs the function on the calling thread, instantiating it at its first call, and sets the node's outputs. All of
-  // its ops run inline, so that it can't wait for a pool whose threads wait for it. An error of an op comes back with
-  // TensorFlow's code and text.
+  // Runs the function on the calling thread, instantiating it at its first call, and sets the node's outputs.
+  // All of its ops run inline, so that it can't wait for a pool whose threads wait for it. An error of an op
+  // comes back with TensorFlow's code and text.
   tensorflow::Status Run(tensorflow::OpKernelContext* ctx);
 
  private:
@@ -27,7 +27,8 @@ class Fallback {
   const tensorflow::NameAttrList function_;
   std::mutex mu_;
   // One node may run under several function libraries (it is part of a function body).
-  std::vector<std::pair<tensorflow::FunctionLibraryRuntime*, tensorflow::FunctionLibraryRuntime::Handle>> handles_;
+  std::vector<std::pair<tensorflow::FunctionLibraryRuntime*, tensorflow::FunctionLibraryRuntime::Handle>>
+      handles_;
 };
 
 }  // namespace autofuse

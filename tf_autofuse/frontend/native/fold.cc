@@ -40,9 +40,12 @@ Status FoldConstants(const tensorflow::DeviceSet* devices, tensorflow::Graph* gr
     if (device->device_type() != tensorflow::DEVICE_CPU || !device->IsLocal()) continue;
     tensorflow::ConstantFoldingOptions options;
     const std::string name = device->name();
-    options.consider = [&name](const Node* node) { return MayFold(node) && node->assigned_device_name() == name; };
+    options.consider = [&name](const Node* node) {
+      return MayFold(node) && node->assigned_device_name() == name;
+    };
     bool mutated = false;
-    TF_RETURN_IF_ERROR(tensorflow::ConstantFold(options, nullptr, tensorflow::Env::Default(), device, graph, &mutated));
+    TF_RETURN_IF_ERROR(
+        tensorflow::ConstantFold(options, nullptr, tensorflow::Env::Default(), device, graph, &mutated));
     if (mutated) tensorflow::RemoveDeadNodes(graph);
   }
   return Status::OK();

@@ -1,7 +1,8 @@
 // The C interface between the AscBackend op and a generated kernel library, version 1.
 //
 // Every library exports, as extern "C", the functions whose types are declared here under the names in
-// kernel_registry.cc. "dims" are int64 sizes; the ranks are static, so the dims of all tensors simply follow each other.
+// kernel_registry.cc. "dims" are int64 sizes; the ranks are static, so the dims of all tensors simply follow
+// each other.
 #ifndef TF_AUTOFUSE_NATIVE_KERNEL_ABI_H_
 #define TF_AUTOFUSE_NATIVE_KERNEL_ABI_H_
 
@@ -17,8 +18,8 @@ struct AutofuseMachine {
 
 // autofuse_abi_version: 1.
 typedef int64_t (*AutofuseAbiVersion)(void);
-// autofuse_shape: from the inputs' dims to the outputs' dims and the sizes that tiling wants. Nonzero: the check of this
-// number does not hold, the kernel is not for these shapes.
+// autofuse_shape: from the inputs' dims to the outputs' dims and the sizes that tiling wants. Nonzero: the
+// check of this number does not hold, the kernel is not for these shapes.
 typedef int32_t (*AutofuseShape)(const int64_t* in_dims, int64_t* out_dims, int64_t* sizes);
 // autofuse_check_text (optional): what check number `number` says, the value that autofuse_shape gave.
 typedef const char* (*AutofuseCheckText)(int32_t number);
@@ -27,13 +28,14 @@ typedef int64_t (*AutofuseTilingSize)(void);
 // autofuse_tiling: nonzero means that no tiling fits. A block_dim of 0 means that there is nothing to do.
 typedef int32_t (*AutofuseTiling)(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,
                                   uint32_t* block_dim, uint64_t* workspace_bytes);
-// autofuse_run_blocks: runs the blocks [first_block, last_block) on the calling thread; may be called from several
-// threads at once for one launch. Nonzero: the kernel broke a rule, `error` says which (NUL-terminated).
-typedef int32_t (*AutofuseRunBlocks)(void* const* gm, const uint64_t* gm_bytes, void* workspace, const void* tiling,
-                                     uint32_t block_dim, uint32_t first_block, uint32_t last_block, char* error,
-                                     uint64_t error_capacity);
-// autofuse_needs_all_blocks (optional): nonzero when the blocks wait for each other, so that only one call with all
-// of them makes sense (the library then uses threads of its own).
+// autofuse_run_blocks: runs the blocks [first_block, last_block) on the calling thread; may be called from
+// several threads at once for one launch. Nonzero: the kernel broke a rule, `error` says which
+// (NUL-terminated).
+typedef int32_t (*AutofuseRunBlocks)(void* const* gm, const uint64_t* gm_bytes, void* workspace,
+                                     const void* tiling, uint32_t block_dim, uint32_t first_block,
+                                     uint32_t last_block, char* error, uint64_t error_capacity);
+// autofuse_needs_all_blocks (optional): nonzero when the blocks wait for each other, so that only one call
+// with all of them makes sense (the library then uses threads of its own).
 typedef int32_t (*AutofuseNeedsAllBlocks)(void);
 
 }  // extern "C"

@@ -8,8 +8,10 @@
 
 namespace autofuse {
 
-// Asks Python's resolver under the GIL. `*found` false: it has no kernel, or there is no resolver, or no Python.
-tensorflow::Status ResolveKernel(const std::string& key, const std::string& asc_graph, bool* found, KernelMeta* meta);
+// Asks Python's resolver under the GIL. `*found` false: it has no kernel, or there is no resolver, or no
+// Python.
+tensorflow::Status ResolveKernel(const std::string& key, const std::string& asc_graph, bool* found,
+                                 KernelMeta* meta);
 
 }  // namespace autofuse
 

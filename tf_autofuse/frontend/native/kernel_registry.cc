@@ -55,8 +55,9 @@ Status CheckComplete(const std::string& path) {
 }
 
 Status CheckMeta(const KernelMeta& meta) {
-  if (meta.input_ranks.size() != meta.input_dtypes.size() || meta.output_ranks.size() != meta.output_dtypes.size() ||
-      meta.output_ranks.empty() || meta.size_count < 0 || meta.machine.core_num == 0) {
+  if (meta.input_ranks.size() != meta.input_dtypes.size() ||
+      meta.output_ranks.size() != meta.output_dtypes.size() || meta.output_ranks.empty() ||
+      meta.size_count < 0 || meta.machine.core_num == 0) {
     return FailedPrecondition("the description of kernel ", meta.name, " contradicts itself");
   }
   for (const auto& types : {meta.input_dtypes, meta.output_dtypes}) {
@@ -70,7 +71,8 @@ Status CheckMeta(const KernelMeta& meta) {
   for (const auto& pair : meta.forward) {
     if (pair.first < 0 || pair.first >= static_cast<int>(meta.input_ranks.size()) || pair.second < 0 ||
         pair.second >= static_cast<int>(meta.output_ranks.size())) {
-      return FailedPrecondition("kernel ", meta.name, " forwards input ", pair.first, " to output ", pair.second);
+      return FailedPrecondition("kernel ", meta.name, " forwards input ", pair.first, " to output ",
+                                pair.second);
     }
   }
   return Status::OK();
@@ -106,7 +108,8 @@ Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
                               " bytes of tiling data");
   }
   loaded->check_text = reinterpret_cast<AutofuseCheckText>(dlsym(library, "autofuse_check_text"));
-  const auto needs_all = reinterpret_cast<AutofuseNeedsAllBlocks>(dlsym(library, "autofuse_needs_all_blocks"));
+  const auto needs_all =
+      reinterpret_cast<AutofuseNeedsAllBlocks>(dlsym(library, "autofuse_needs_all_blocks"));
   loaded->needs_all_blocks = needs_all != nullptr && needs_all() != 0;
   *kernel = std::move(loaded);
   return Status::OK();
@@ -175,7 +178,8 @@ std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string&
     static auto* warned = new std::set<std::string>;
     std::lock_guard<std::mutex> lock(mu);
     if (warned->insert(key).second) {
-      LOG(WARNING) << "TF-AutoFuse: no kernel for " << key << ", its original ops run: " << status.error_message();
+      LOG(WARNING) << "TF-AutoFuse: no kernel for " << key
+                   << ", its original ops run: " << status.error_message();
     }
   }
   if (kernel != nullptr) KernelRegistry::Global().Add(key, kernel);

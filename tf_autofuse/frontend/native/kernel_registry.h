@@ -1,8 +1,8 @@
 // The kernels of this process by key, and what is counted about them.
 //
-// A kernel gets here by register_kernel from Python (also while sessions run: a node that had none looks again when
-// the registry's generation has changed) or by the resolver, which is asked once when a node is made. Kernel libraries
-// stay loaded until the process ends.
+// A kernel gets here by register_kernel from Python (also while sessions run: a node that had none looks
+// again when the registry's generation has changed) or by the resolver, which is asked once when a node is
+// made. Kernel libraries stay loaded until the process ends.
 #ifndef TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
 #define TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
 
@@ -31,7 +31,7 @@ struct KernelMeta {
   tensorflow::DataTypeVector output_dtypes;
   int size_count = 0;
   std::vector<std::pair<int, int>> forward;  // (input, output): the output may take the input's buffer
-  tensorflow::int64 small_bytes = 65536;     // up to so many bytes of GM traffic the calling thread runs alone
+  tensorflow::int64 small_bytes = 65536;  // up to so many bytes of GM traffic the calling thread runs alone
   AutofuseMachine machine = {48, 0, 196352};
 };
 
@@ -60,8 +60,8 @@ struct Kernel {
   std::atomic<bool> warned{false};
 };
 
-// Loads meta.library and checks it. Errors: NotFound (no such file, a symbol is missing), FailedPrecondition (another
-// ABI version, or numbers that make no sense).
+// Loads meta.library and checks it. Errors: NotFound (no such file, a symbol is missing), FailedPrecondition
+// (another ABI version, or numbers that make no sense).
 tensorflow::Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel);
 
 class KernelRegistry {
@@ -87,8 +87,8 @@ class KernelRegistry {
   std::atomic<tensorflow::int64> generation_{0};
 };
 
-// Find, else ask Python's resolver, load what it gives and add it. Null: there is none (a failure is warned about
-// once for each key).
+// Find, else ask Python's resolver, load what it gives and add it. Null: there is none (a failure is warned
+// about once for each key).
 std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string& asc_graph);
 
 }  // namespace autofuse

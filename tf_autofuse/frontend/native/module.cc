@@ -106,7 +106,8 @@ py::dict Stats() {
 
 // A graph as a pass sees it, from a serialized GraphDef.
 struct ParsedGraph {
-  explicit ParsedGraph(const std::string& bytes) : library(tensorflow::OpRegistry::Global(), {}), graph(library) {
+  explicit ParsedGraph(const std::string& bytes)
+      : library(tensorflow::OpRegistry::Global(), {}), graph(library) {
     tensorflow::GraphDef def;
     if (!def.ParseFromString(bytes)) throw py::value_error("not a serialized GraphDef");
     ThrowIfError(library.AddLibrary(def.library()));
@@ -116,7 +117,8 @@ struct ParsedGraph {
     for (tensorflow::Node* node : graph.op_nodes()) {
       node->set_assigned_device_name(node->requested_device());
       tensorflow::PartialTensorShape shape;
-      if (node->type_string() == "Placeholder" && tensorflow::GetNodeAttr(node->attrs(), "shape", &shape).ok()) {
+      if (node->type_string() == "Placeholder" &&
+          tensorflow::GetNodeAttr(node->attrs(), "shape", &shape).ok()) {
         feeds[node->name() + ":0"] = shape;
       }
     }
@@ -137,7 +139,8 @@ py::dict GraphColumns(const py::bytes& graph_def) {
 
 py::tuple ApplyEdits(const py::bytes& graph_def, const py::object& edits) {
   ParsedGraph parsed{std::string(graph_def)};
-  EditApplier applier(&parsed.graph, parsed.analysis, &parsed.library, [](const std::string&) { return true; });
+  EditApplier applier(&parsed.graph, parsed.analysis, &parsed.library,
+                      [](const std::string&) { return true; });
   py::list rejections;
   for (const Edit& edit : EditsFromPython(edits)) {
     const Status status = applier.Apply(edit);
@@ -168,29 +171,47 @@ Status ResolveKernel(const std::string& key, const std::string& asc_graph, bool*
 
 PYBIND11_MODULE(_native, m) {
   m.doc() = "TF-AutoFuse's graph passes, the AscBackend op and the kernels of this process.";
-  m.def("set_graph_pass", [](const py::object& f) { SetHookFromPython(Hook::kGraphPass, f); }, py::arg("callable"),
-        "callable(graph: dict, context: dict) -> list of edits, called for each graph of a session that asked.");
-  m.def("set_wants", [](const py::object& f) { SetHookFromPython(Hook::kWants, f); }, py::arg("callable"),
-        "callable(context) -> bool, asked first; where it says no, the graph is not looked at.");
-  m.def("set_report", [](const py::object& f) { SetHookFromPython(Hook::kReport, f); }, py::arg("callable"),
-        "callable(list of {name, reason}), told the edits that were refused.");
-  m.def("set_dump_callback", [](const py::object& f) { SetHookFromPython(Hook::kDump, f); }, py::arg("callable"),
-        "callable(stage: 'before' | 'after', serialized GraphDef, context), called while set_dump(True).");
-  m.def("set_resolver", [](const py::object& f) { SetHookFromPython(Hook::kResolver, f); }, py::arg("callable"),
-        "callable(key, asc_graph: bytes) -> kernel description | None, asked for kernels that are not registered.");
-  m.def("set_strict", [](bool on) { GlobalOptions().strict = on; }, py::arg("on"));
-  m.def("set_dump", [](bool on) { GlobalOptions().dump = on; }, py::arg("on"));
-  m.def("set_timing", [](bool on) { GlobalOptions().timing = on; }, py::arg("on"));
+  m.def(
+      "set_graph_pass", [](const py::object& f) { SetHookFromPython(Hook::kGraphPass, f); },
+      py::arg("callable"),
+      "callable(graph: dict, context: dict) -> list of edits, called for each graph of a session that "
+      "asked.");
+  m.def(
+      "set_wants", [](const py::object& f) { SetHookFromPython(Hook::kWants, f); }, py::arg("callable"),
+      "callable(context) -> bool, asked first; where it says no, the graph is not looked at.");
+  m.def(
+      "set_report", [](const py::object& f) { SetHookFromPython(Hook::kReport, f); }, py::arg("callable"),
+      "callable(list of {name, reason}), told the edits that were refused.");
+  m.def(
+      "set_dump_callback", [](const py::object& f) { SetHookFromPython(Hook::kDump, f); },
+      py::arg("callable"),
+      "callable(stage: 'before' | 'after', serialized GraphDef, context), called while set_dump(True).");
+  m.def(
+      "set_resolver", [](const py::object& f) { SetHookFromPython(Hook::kResolver, f); }, py::arg("callable"),
+      "callable(key, asc_graph: bytes) -> kernel description | None, asked for kernels that are not "
+      "registered.");
+  m.def(
+      "set_strict", [](bool on) { GlobalOptions().strict = on; }, py::arg("on"));
+  m.def(
+      "set_dump", [](bool on) { GlobalOptions().dump = on; }, py::arg("on"));
+  m.def(
+      "set_timing", [](bool on) { GlobalOptions().timing = on; }, py::arg("on"));
   m.def("set_options", &SetOptions, py::arg("options"), "Switches foreign_npu and allow_remote.");
   m.def("register_kernel", &RegisterKernel, py::arg("key"), py::arg("meta"),
-        "Loads a kernel library; nodes with this key use it from their next call. RuntimeError says what is wrong.");
-  m.def("disable_kernel", [](const std::string& key) { return KernelRegistry::Global().Disable(key); },
-        py::arg("key"), "Nodes with this key run their original ops from now on. False where there is no such kernel.");
-  m.def("unregister_kernel", [](const std::string& key) { KernelRegistry::Global().Remove(key); }, py::arg("key"),
-        "Forgets a kernel for nodes made from now on.");
-  m.def("has_kernel", [](const std::string& key) { return KernelRegistry::Global().Find(key) != nullptr; },
-        py::arg("key"));
-  m.def("stats", &Stats, "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
+        "Loads a kernel library; nodes with this key use it from their next call. RuntimeError says what is "
+        "wrong.");
+  m.def(
+      "disable_kernel", [](const std::string& key) { return KernelRegistry::Global().Disable(key); },
+      py::arg("key"),
+      "Nodes with this key run their original ops from now on. False where there is no such kernel.");
+  m.def(
+      "unregister_kernel", [](const std::string& key) { KernelRegistry::Global().Remove(key); },
+      py::arg("key"), "Forgets a kernel for nodes made from now on.");
+  m.def(
+      "has_kernel", [](const std::string& key) { return KernelRegistry::Global().Find(key) != nullptr; },
+      py::arg("key"));
+  m.def("stats", &Stats,
+        "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
   m.def("reset_stats", [] { KernelRegistry::Global().ResetStats(); });
   m.def("graph_columns", &GraphColumns, py::arg("graph_def"),
         "The columns of a serialized GraphDef, as a graph pass gets them (placeholders in place of feeds).");

@@ -1,7 +1,9 @@
-// The graph passes: what TensorFlow calls for every graph it prepares, and the way of a graph through the plugin.
+// The graph passes: what TensorFlow calls for every graph it prepares, and the way of a graph through the
+// plugin.
 //
-// On exit of a pass the graph is either untouched or rewritten as a whole. Whatever goes wrong leaves it untouched,
-// with one warning; in strict mode it is the session's error. A session that did not ask costs one look at its config.
+// On exit of a pass the graph is either untouched or rewritten as a whole. Whatever goes wrong leaves it
+// untouched, with one warning; in strict mode it is the session's error. A session that did not ask costs one
+// look at its config.
 #include <atomic>
 #include <memory>
 
@@ -38,8 +40,9 @@ Status Outcome(const char* pass, const Status& status) {
     return Status(status.code(), std::string("TF-AutoFuse: ") + status.error_message());
   }
   if (!warned.exchange(true)) {
-    LOG(WARNING) << "TF-AutoFuse: " << pass << " gave up, the graph runs as it is: " << status.error_message()
-                 << " (set AUTOFUSE_STRICT=1 to make this an error; further warnings of this kind are not shown)";
+    LOG(WARNING)
+        << "TF-AutoFuse: " << pass << " gave up, the graph runs as it is: " << status.error_message()
+        << " (set AUTOFUSE_STRICT=1 to make this an error; further warnings of this kind are not shown)";
   }
   return Status::OK();
 }
@@ -55,7 +58,8 @@ Status Guarded(Body body) {
 
 bool RunsHere(const tensorflow::DeviceSet* devices, const std::string& name) {
   tensorflow::DeviceNameUtils::ParsedName parsed;
-  if (!tensorflow::DeviceNameUtils::ParseFullName(name, &parsed) || !parsed.has_type || parsed.type != "CPU") {
+  if (!tensorflow::DeviceNameUtils::ParseFullName(name, &parsed) || !parsed.has_type ||
+      parsed.type != "CPU") {
     return false;
   }
   if (GlobalOptions().allow_remote || devices == nullptr) return true;
@@ -138,26 +142,27 @@ class FusePass : public tensorflow::GraphOptimizationPass {
       return Status::OK();
     }
     if (!HasHook(Hook::kGraphPass)) return Status::OK();
-    return Outcome("fusion", Guarded([&]() -> Status {
-                     PassContext context;
-                     if (!DescribeGraph(options, &context)) return Status::OK();
-                     bool wants = true;
-                     TF_RETURN_IF_ERROR(CallWants(context, &wants));
-                     VLOG(1) << "TF-AutoFuse: graph of " << (*options.graph)->num_op_nodes() << " nodes, function '"
-                             << context.function_name << "', wanted " << wants << ", claimed " << context.claimed;
-                     if (!wants || context.claimed ||
-                         context.function_name.compare(0, sizeof(kFallbackPrefix) - 1, kFallbackPrefix) == 0) {
-                       return Status::OK();
-                     }
-                     CallShapes calls;
-                     TF_RETURN_IF_ERROR(Fuse(options, context, &calls));
-                     return PassEntryToFunctions(context, calls, **options.graph, options.flib_def);
-                   }));
+    return Outcome(
+        "fusion", Guarded([&]() -> Status {
+          PassContext context;
+          if (!DescribeGraph(options, &context)) return Status::OK();
+          bool wants = true;
+          TF_RETURN_IF_ERROR(CallWants(context, &wants));
+          VLOG(1) << "TF-AutoFuse: graph of " << (*options.graph)->num_op_nodes() << " nodes, function '"
+                  << context.function_name << "', wanted " << wants << ", claimed " << context.claimed;
+          if (!wants || context.claimed ||
+              context.function_name.compare(0, sizeof(kFallbackPrefix) - 1, kFallbackPrefix) == 0) {
+            return Status::OK();
+          }
+          CallShapes calls;
+          TF_RETURN_IF_ERROR(Fuse(options, context, &calls));
+          return PassEntryToFunctions(context, calls, **options.graph, options.flib_def);
+        }));
   }
 };
 
-// Before TensorFlow's own passes of these groups, which begin at phase 0: function calls and control flow are still
-// whole before placement, and XLA's clusters are not yet formed after it.
+// Before TensorFlow's own passes of these groups, which begin at phase 0: function calls and control flow are
+// still whole before placement, and XLA's clusters are not yet formed after it.
 REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::PRE_PLACEMENT, -100, RememberPass);
 REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, -100, FusePass);
 

@@ -1,7 +1,7 @@
 // The last plans of one node, by the dims of its inputs.
 //
-// A plan is immutable but for `proven`. Lookups by several threads at once take a spin lock for a few comparisons;
-// they allocate nothing. A plan in use lives on after it is dropped.
+// A plan is immutable but for `proven`. Lookups by several threads at once take a spin lock for a few
+// comparisons; they allocate nothing. A plan in use lives on after it is dropped.
 #ifndef TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 #define TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 
@@ -22,13 +22,13 @@ struct Plan {
   tensorflow::uint64 hash = 0;
   std::string refused;  // why the kernel is not for these shapes; empty: it is
   std::vector<tensorflow::TensorShape> out_shapes;
-  std::vector<uint64_t> gm_bytes;   // inputs, then outputs
+  std::vector<uint64_t> gm_bytes;  // inputs, then outputs
   tensorflow::uint64 total_bytes = 0;
-  std::vector<tensorflow::uint64> tiling;     // the tiling data in 8-byte words
+  std::vector<tensorflow::uint64> tiling;  // the tiling data in 8-byte words
   uint32_t block_dim = 0;
   uint64_t workspace_bytes = 0;
-  // The kernel has run once with this plan without an error. Before that no output takes an input's buffer, so that
-  // the original ops can still run on intact inputs.
+  // The kernel has run once with this plan without an error. Before that no output takes an input's buffer,
+  // so that the original ops can still run on intact inputs.
   mutable std::atomic<bool> proven{false};
 };
 
@@ -53,14 +53,15 @@ class PlanCache {
     return nullptr;
   }
 
-  // Takes the place of the plan that has not been used for longest. Where another thread was faster, the other's plan
-  // stays (returned by the next Find).
+  // Takes the place of the plan that has not been used for longest. Where another thread was faster, the
+  // other's plan stays (returned by the next Find).
   void Add(std::shared_ptr<const Plan> plan) {
     std::shared_ptr<const Plan> dropped;  // destroyed after the lock
     SpinLock lock(&busy_);
     Slot* oldest = &slots_[0];
     for (Slot& slot : slots_) {
-      if (slot.plan != nullptr && slot.plan->hash == plan->hash && slot.plan->in_dims == plan->in_dims) return;
+      if (slot.plan != nullptr && slot.plan->hash == plan->hash && slot.plan->in_dims == plan->in_dims)
+        return;
       if (slot.used < oldest->used) oldest = &slot;
     }
     dropped = std::move(oldest->plan);

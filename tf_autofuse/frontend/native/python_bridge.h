@@ -1,8 +1,8 @@
 // The border to Python: the callables that Python registers, and the calls to them from TensorFlow's threads.
 //
-// Every function here but SetHook may be called from any thread without the GIL; each takes it for the call. Once the
-// interpreter shuts down (its atexit handlers run) no Python is called any more. Python exceptions come back as
-// Status; they never travel through TensorFlow.
+// Every function here but SetHook may be called from any thread without the GIL; each takes it for the call.
+// Once the interpreter shuts down (its atexit handlers run) no Python is called any more. Python exceptions
+// come back as Status; they never travel through TensorFlow.
 #ifndef TF_AUTOFUSE_NATIVE_PYTHON_BRIDGE_H_
 #define TF_AUTOFUSE_NATIVE_PYTHON_BRIDGE_H_
 

@@ -1,20 +1,19 @@
 // Integer tensors that are made of sizes: what tf.shape and the arithmetic around it give.
 //
-// With it tf.reshape(x, tf.stack([tf.shape(x)[0], 64])) keeps the symbol of x's first dim. Holds for int32 and int64
-// scalars and vectors of at most kMaxElements elements; everything else is simply not known.
-#include "shapes.h"
-
+// With it tf.reshape(x, tf.stack([tf.shape(x)[0], 64])) keeps the symbol of x's first dim. Holds for int32
+// and int64 scalars and vectors of at most kMaxElements elements; everything else is simply not known.
 #include <algorithm>
 
+#include "shapes.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
 namespace autofuse {
 
 using tensorflow::Edge;
+using tensorflow::int64;
 using tensorflow::Node;
 using tensorflow::Tensor;
-using tensorflow::int64;
 
 namespace {
 
@@ -27,7 +26,8 @@ bool IsSizeType(tensorflow::DataType type) {
 }
 
 int64 IntAt(const Tensor& tensor, int64 at) {
-  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<tensorflow::int32>()(at) : tensor.flat<int64>()(at);
+  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<tensorflow::int32>()(at)
+                                                : tensor.flat<int64>()(at);
 }
 
 }  // namespace
@@ -82,7 +82,8 @@ bool SymbolicShapes::EvaluateStridedSlice(int index, SizeValue* out) {
       !tensorflow::GetNodeAttr(attrs, "end_mask", &end_mask).ok() ||
       !tensorflow::GetNodeAttr(attrs, "ellipsis_mask", &ellipsis_mask).ok() ||
       !tensorflow::GetNodeAttr(attrs, "new_axis_mask", &new_axis_mask).ok() ||
-      !tensorflow::GetNodeAttr(attrs, "shrink_axis_mask", &shrink_mask).ok() || ellipsis_mask || new_axis_mask) {
+      !tensorflow::GetNodeAttr(attrs, "shrink_axis_mask", &shrink_mask).ok() || ellipsis_mask ||
+      new_axis_mask) {
     return false;
   }
   const int64 size = static_cast<int64>(in.elements.size());
@@ -126,7 +127,8 @@ void SymbolicShapes::EvaluateSizes(int index) {
       if (!Context::RankKnown(shape) || Context::Rank(shape) > kMaxElements) continue;
       SizeValue& value = values_[index][i];
       value.known = true;
-      for (int d = 0; d < Context::Rank(shape); ++d) value.elements.push_back(Context::DimKnownRank(shape, d));
+      for (int d = 0; d < Context::Rank(shape); ++d)
+        value.elements.push_back(Context::DimKnownRank(shape, d));
     }
     return;
   } else if (op == "Switch" || op == "Enter") {
@@ -141,7 +143,8 @@ void SymbolicShapes::EvaluateSizes(int index) {
     known = Context::RankKnown(c->input(0));
     out.scalar = true;
     if (known) out.elements = {c->MakeDim(Context::Rank(c->input(0)))};
-  } else if (op == "Identity" || op == "Snapshot" || op == "StopGradient" || op == "Cast" || op == "EnsureShape") {
+  } else if (op == "Identity" || op == "Snapshot" || op == "StopGradient" || op == "Cast" ||
+             op == "EnsureShape") {
     // A Cast between int32 and int64 keeps a size (TensorFlow's own dims are checked against int32 by Shape).
     if (IsSizeType(node->input_type(0))) {
       out = InputValue(index, 0);
@@ -227,7 +230,8 @@ void SymbolicShapes::EvaluateSizes(int index) {
     bool keep_dims = false;
     std::vector<int64> axes;
     known = in.known && !in.scalar && ConstantInts(index, 1, &axes) && axes.size() == 1 &&
-            (axes[0] == 0 || axes[0] == -1) && tensorflow::GetNodeAttr(node->attrs(), "keep_dims", &keep_dims).ok();
+            (axes[0] == 0 || axes[0] == -1) &&
+            tensorflow::GetNodeAttr(node->attrs(), "keep_dims", &keep_dims).ok();
     if (known) {
       DimensionHandle product = c->MakeDim(1);
       for (const DimensionHandle& element : in.elements) {

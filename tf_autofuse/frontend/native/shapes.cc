@@ -7,10 +7,10 @@
 namespace autofuse {
 
 using tensorflow::Edge;
+using tensorflow::int64;
 using tensorflow::Node;
 using tensorflow::Status;
 using tensorflow::Tensor;
-using tensorflow::int64;
 using tensorflow::shape_inference::ShapeAndType;
 
 namespace {
@@ -127,7 +127,8 @@ void SymbolicShapes::InferNode(int index) {
     const SizeValue value = InputValue(index, i);
     if (!value.known) continue;
     bool all_known = true;
-    for (const auto& element : value.elements) all_known = all_known && element.Handle() && Context::ValueKnown(element);
+    for (const auto& element : value.elements)
+      all_known = all_known && element.Handle() && Context::ValueKnown(element);
     if (all_known) {
       const tensorflow::DataType type = tensorflow::BaseType(node->input_type(i));
       tensorflow::TensorShape shape_of_value;
@@ -163,7 +164,8 @@ void SymbolicShapes::InferNode(int index) {
              registered->shape_inference_fn != nullptr) {
     inferred = c->Run(registered->shape_inference_fn).ok();
   }
-  // TensorFlow gives what enters a loop an unknown shape, for fear of the loop's Merge. InferMerge sees to that.
+  // TensorFlow gives what enters a loop an unknown shape, for fear of the loop's Merge. InferMerge sees to
+  // that.
   if (node->IsEnter() && inferred) c->set_output(0, c->input(0));
   if (!inferred) {
     for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
@@ -207,7 +209,8 @@ void SymbolicShapes::InferMerge(int index) {
       merged = shape;
       continue;
     }
-    if (!Context::RankKnown(shape) || !Context::RankKnown(merged) || Context::Rank(shape) != Context::Rank(merged)) {
+    if (!Context::RankKnown(shape) || !Context::RankKnown(merged) ||
+        Context::Rank(shape) != Context::Rank(merged)) {
       merged = c->UnknownShape();
       break;
     }
@@ -234,9 +237,9 @@ void SymbolicShapes::InferMerge(int index) {
   if (c->num_outputs() > 1) c->set_output(1, c->Scalar());
 }
 
-// A loop Merge's assumed shape is an invariant when the body gives it back: same rank, and every dim the same handle
-// or the same known size. Otherwise the dim gets a symbol of its own (it varies between iterations), for good, so
-// the search ends after at most one round for each dim.
+// A loop Merge's assumed shape is an invariant when the body gives it back: same rank, and every dim the same
+// handle or the same known size. Otherwise the dim gets a symbol of its own (it varies between iterations),
+// for good, so the search ends after at most one round for each dim.
 int SymbolicShapes::WidenLoops() {
   int changed = -1;
   for (LoopMerge& loop : loops_) {

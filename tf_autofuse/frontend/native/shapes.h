@@ -1,13 +1,13 @@
 // Symbolic shape inference by TensorFlow's own shape functions.
 //
-// Each node gets its own InferenceContext, which is kept alive, and receives its producers' ShapeHandles as they are.
-// TensorFlow's shape functions pass handles through, so a DimensionHandle that comes out again is the same size: it
-// is the symbol. On entry: a graph and its GraphAnalysis. On exit: for every output either an unknown rank or a list
-// of dims, each a known size or a symbol number.
+// Each node gets its own InferenceContext, which is kept alive, and receives its producers' ShapeHandles as
+// they are. TensorFlow's shape functions pass handles through, so a DimensionHandle that comes out again is
+// the same size: it is the symbol. On entry: a graph and its GraphAnalysis. On exit: for every output either
+// an unknown rank or a list of dims, each a known size or a symbol number.
 //
-// What is claimed holds within one execution of a node (one iteration of its frame). Two TensorFlow shape functions
-// would break it, as they compare unknown dims by value (-1 == -1): Merge and RefMerge. They are replaced here, and
-// Enter, which knows less than it could.
+// What is claimed holds within one execution of a node (one iteration of its frame). Two TensorFlow shape
+// functions would break it, as they compare unknown dims by value (-1 == -1): Merge and RefMerge. They are
+// replaced here, and Enter, which knows less than it could.
 #ifndef TF_AUTOFUSE_NATIVE_SHAPES_H_
 #define TF_AUTOFUSE_NATIVE_SHAPES_H_
 
@@ -28,8 +28,8 @@ namespace autofuse {
 // Tensor name of a feed ("data1:0"), or a function's argument name -> its declared shape.
 using FeedShapes = std::map<std::string, tensorflow::PartialTensorShape>;
 
-// The tensor name that a feed node of a session graph stands for ("data1:0" for `_arg_data1_0_3` or `_recv_data1_0`),
-// empty for any other node.
+// The tensor name that a feed node of a session graph stands for ("data1:0" for `_arg_data1_0_3` or
+// `_recv_data1_0`), empty for any other node.
 std::string FedTensor(const tensorflow::Node& node);
 // Likewise for `_retval_<node>_<port>_<n>` and `_send_<node>_<port>`.
 std::string FetchedTensor(const tensorflow::Node& node);
@@ -44,8 +44,8 @@ struct OutputShape {
   std::vector<tensorflow::int64> dims;  // size, or -number-1 of a symbol
 };
 
-// An integer scalar or vector of which some elements are known to be a size. An unset handle is an unknown element
-// (it may be negative at run time, so it is never a symbol).
+// An integer scalar or vector of which some elements are known to be a size. An unset handle is an unknown
+// element (it may be negative at run time, so it is never a symbol).
 struct SizeValue {
   bool known = false;
   bool scalar = false;
@@ -68,8 +68,8 @@ class SymbolicShapes {
   using DimensionHandle = tensorflow::shape_inference::DimensionHandle;
 
   struct LoopMerge {
-    int index;                              // of the Merge
-    int back;                               // of the NextIteration
+    int index;  // of the Merge
+    int back;   // of the NextIteration
     bool rank_given_up = false;
     std::map<int, DimensionHandle> varies;  // dims that differ between iterations -> their own symbol
   };
