@@ -40,7 +40,7 @@ def _digest(*folders: pathlib.Path) -> str:
     h = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.rglob("*")):
-            if path.is_file():
+            if path.suffix in (".h", ".cpp"):
                 h.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     return h.hexdigest()[:20]
 
