@@ -15,8 +15,9 @@ COUNT = int(os.environ.get("AUTOFUSE_RANDOM_GRAPHS", "300"))
 BATCH = 10
 SHAPES = ((), (1,), (17,), (4, 17), (4, 1), (3, 4, 17), (3, 1, 1), (0, 17))
 
-#: Bit-identical ops only (the square root of TF 1.15 is off by 1 ULP at times).
-UNARY = ("abs", "negative", "square", "sign", "floor", "ceil", "rint", "nn.relu", "nn.relu6", "identity",
+#: Bit-identical ops only: TF 1.15's square root is off by 1 ULP at times, and its Neg gives 0.0 or -0.0 by an element's
+#: position (docs/numerics.md).
+UNARY = ("abs", "abs", "square", "sign", "floor", "ceil", "rint", "nn.relu", "nn.relu6", "identity",
          "reciprocal", "zeros_like", "ones_like")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "math.squared_difference", "divide")
 
