@@ -3,6 +3,7 @@
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32
+from tf_autofuse.machine import machine_for
 from tf_autofuse.runtime.registry import forward_pairs, meta
 from tf_autofuse.symbolic.guards import InputDim, SizeVar
 from tf_autofuse.symbolic.size import stride_or_zero, symbol
@@ -86,7 +87,7 @@ def test_meta_is_plain_data():
     b = HintBuilder("f", [("z0", n)])
     b.store(b.op("Abs", b.load(b.data(0, FLOAT16), (1,))), 0)
     graph = fused(b, [(FLOAT16, (n,))], [(FLOAT16, (n,))], [SizeVar("s0", InputDim(0, 0))])
-    assert meta(Binary, graph) == {
+    assert meta(Binary, graph, machine_for("Ascend910B3")) == {
         "library": "kernel.so",
         "name": "f",
         "input_ranks": [1],
@@ -96,4 +97,6 @@ def test_meta_is_plain_data():
         "size_count": 1,
         "forward": [[0, 0]],
         "small_bytes": 65536,
+        "core_num": 40,
+        "ub_size": 196352,
     }

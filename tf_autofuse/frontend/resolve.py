@@ -35,4 +35,4 @@ def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
     if isinstance(result, BuildFailure):
         diagnostics.warn_region(name, result.reason, result.remedy)
         return None
-    return registry.meta(result, fused)
+    return registry.meta(result, fused, machine)

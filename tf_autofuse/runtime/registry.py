@@ -31,7 +31,7 @@ class RunInfo:
     trace: Tuple[Traced, ...] = ()
 
 
-def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
+def meta(binary, fused: FusedGraph, machine: Machine) -> Dict[str, Any]:
     """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType
     numbers."""
     return {
@@ -44,6 +44,8 @@ def meta(binary, fused: FusedGraph) -> Dict[str, Any]:
         "size_count": len(fused.sizes),
         "forward": [list(pair) for pair in forward_pairs(fused)],
         "small_bytes": SMALL_BYTES,
+        "core_num": machine.vector_cores,
+        "ub_size": usable_ub(machine, False),
     }
 
 
