@@ -1,4 +1,5 @@
-"""Every test here starts and ends with the native module as if never used: no callables, no switches."""
+"""Every test here starts with the native module as if never used: no callables, no switches. Afterwards the plugin has it
+again, since tests of other rooms in the same process rely on it."""
 
 import pytest
 
@@ -9,6 +10,8 @@ def native():
     _clear(module)
     yield module
     _clear(module)
+    from tf_autofuse.frontend import plugin
+    plugin.register_again()
 
 
 def _clear(module):

@@ -34,15 +34,25 @@ def activate() -> None:
             return
         import tensorflow  # noqa: F401  the extension's symbols come from TF's libraries
         from tf_autofuse.frontend import _native as module
-        config = Config.from_sources(os.environ)
-        module.set_strict(bool(config.strict))
-        module.set_dump(bool(config.dump_ge_graph))
-        module.set_wants(_wants)
-        module.set_graph_pass(_graph_pass)
-        module.set_report(_report)
-        module.set_dump_callback(_dump)
-        module.set_resolver(_resolve)
+        _register(module)
         _native = module
+
+
+def _register(module) -> None:
+    """Gives the native side its callables and switches, whatever it had before."""
+    config = Config.from_sources(os.environ)
+    module.set_strict(bool(config.strict))
+    module.set_dump(bool(config.dump_ge_graph))
+    module.set_wants(_wants)
+    module.set_graph_pass(_graph_pass)
+    module.set_report(_report)
+    module.set_dump_callback(_dump)
+    module.set_resolver(_resolve)
+
+
+def register_again() -> None:
+    """Makes the plugin the native side's user again, where somebody else (a test) had taken it over."""
+    _register(native())
 
 
 def _config_of(context: Dict[str, Any]) -> Config:
