@@ -9,10 +9,11 @@ Grammar
     outputs    ::= TensorAttr*              the views that the node writes ("y")
     TensorAttr ::= dtype axis repeats strides [vectorized_axis vectorized_strides] [mem que buf]
 
-Structural node types: Data (kernel input, attr index), Scalar (constant, attr value), Load, Broadcast (one
-axis, attr axis), Store, Output (kernel output, attr index), Workspace (attr index: number of a tensor between
-the loop nests of one FusedGraph; with an input it is written by that Store, without one Loads read it). All
-others are compute types of the op table (Cast among them).
+Structural node types: Data (kernel input, attr index), Scalar (constant, attr value), Load, Gather (a Load at
+a computed place), Broadcast (one axis, attr axis), Store, Output (kernel output, attr index), Workspace (attr
+index: number of a tensor between the loop nests of one FusedGraph; with an input it is written by that Store,
+without one Loads read it). All others are compute types of the op table (Cast among them); those whose row is
+a reduction (Sum, Max, Min, Prod, Any, All, ArgMax, ArgMin) are called Reduce below.
 
 Invariants of both forms (ir/verify.py checks all that follow, under these numbers)
     G1 node names are unique identifiers; inputs name earlier nodes and outputs that these have.
@@ -22,7 +23,8 @@ Invariants of both forms (ir/verify.py checks all that follow, under these numbe
     G4 every symbol in axes, views and attrs is in `sizes`, whose names are unique; an expression source uses
        only symbols before it.
     G5 attrs are sorted by name and hold int, float, bool, str, Size, DType or tuples of these; index, value
-       and axis are there where the type needs them; a Scalar's dtype represents its value exactly.
+       and axis are there where the type needs them; a Scalar's dtype represents its value exactly. A Scalar's
+       value may be a Size with symbols (the divisor of a mean): known at run time, rounded to the dtype.
     G6 every node is read, except Output and a written Workspace; Data and Output indexes are unique.
     G7 axis ids and names are unique (a MERGED axis of one keeps its name); axis, repeats and strides of a
        view have equal length.
@@ -35,16 +37,29 @@ HintGraph invariants
     H3 Load reads a Data or Workspace: strides are those in GM, in elements, over the loop axes; they may
        contain stride_or_zero where it is known only at run time whether the dim is broadcast: then repeats[i]
        is the axis's full size and the load itself repeats the element. Attr offset (a Size, elements; default
-       0).
+       0). Strides are never negative but need not decrease: transpose, slice, split and unpack are nothing
+       but strides and an offset; so a Load may read a part of its tensor only.
     H4 compute nodes: all inputs have equal repeats; a Broadcast node stands where they would not. Broadcast
        changes exactly one repeats entry from 1 to the axis's size (attr axis: the axis id). A Scalar may be
        an input of any compute node; it has no axes. Only a Broadcast makes a tensor of it: its repeats count
        as all 1 (and the axis of such a Broadcast may have size 1).
     H5 strides of Broadcast and compute outputs are the dense row-major ones over repeats (0 where repeats is
        1).
-    H6 every Store has full repeats over all loop axes, as its input has, and strides in GM (attr offset as in
-       H3); it is read by exactly one Output or Workspace, whose only input it is.
+    H6 every Store has its input's repeats and strides in GM (attr offset as in H3); it is read by exactly one
+       Output or Workspace. repeats[i] is the axis's size, or 1 where some Reduce of the graph has reduced the
+       axis: then the value is stored once, not per element of the axis. An Output or Workspace may have several
+       inputs: Stores of disjoint parts (concat), which differ in offset.
     H7 rank 0 is one axis of size 1; there is always at least one axis.
+    H8 a Reduce has attr axes (a tuple of axis ids, in loop order, none empty): its output's repeats are its
+       input's with 1 there, at least one of them not 1 before (size-1 axes may be listed). ArgMax and ArgMin
+       give the row-major index over the axes listed. What reads a reduced tensor together with a full one goes
+       through a Broadcast, as H4 says: a softmax is one graph, Load Max Broadcast Sub Exp Sum Broadcast Div.
+       The element order of the accumulation is the target's, fixed for given sizes.
+    H9 a Gather reads (a Data or Workspace, an index tensor or Scalar of int32 or int64): element
+       offset + sum(i_a * strides[a]) + index * index_stride, the sum over the loop axes. attrs: index_stride,
+       index_size (Sizes), offset. strides as for a Load over the axes that belong to the data (0 along those of
+       the index); repeats as usual. The index's repeats are 1 or the Gather's along each axis. An index outside
+       of [0, index_size) fails the run: the fallback gives the error that TF gives.
 
 ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and
@@ -68,10 +83,11 @@ ImplGraph adds, for one template and tiling case
 
 FusedGraph invariants
     F1 its graphs are HintGraphs that hold G and H; their names are unique.
-    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every output is written
-       exactly once. An input without Data is passed and its dims are checked, but it is not read: a shape
-       operand or a constant that only the original ops need. A Workspace is written once, by a graph before
-       those that read it.
+    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every element of an output is
+       written exactly once, by one graph or by several that store its parts (a concat whose parts have loops of
+       their own). An input without Data is passed and its dims are checked, but it is not read: a shape
+       operand or a constant that only the original ops need. A Workspace is written once (or in disjoint parts),
+       by graphs before those that read it; it is dense, its extent is what its Stores span.
     F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes
        are among the fused graph's. Every symbol of dims, guards and graphs is in sizes.
     F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are

@@ -71,6 +71,11 @@ class AscOp:
         32, or 0; what the neediest form of an item size takes. A text without {tmp} takes none: ask
         `scratch_bytes`.
     in_place: whether dst may be the same tensor as an input of equal item size (exactly equal, never partly).
+    reduces: a reduction (AscGraph's H8): one input, attr axes; `ascend` then names the device helper, not a call
+        on equal counts.
+    host: input dtypes (keys as for `ascend`) -> a C expression of one element with {0} {1} {2} for the inputs and
+        {attr_name}, or for a reduction the combining step of {0} (accumulator) and {1}. Functions it calls are in
+        npu_kernels/host/. A (dtype) that is not a key is refused on the host target.
     header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
     evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never
     reach it. cost: rows of the vector cost table that make one call, as (API name, repeat count per element)
@@ -85,6 +90,8 @@ class AscOp:
     evaluate: Callable[..., Any]
     tmp_bytes: Callable[[int, Any], Any] = lambda item_bytes, count: 0
     in_place: bool = False
+    reduces: bool = False
+    host: Mapping[Any, str] = field(default_factory=dict)
     header: str = ""
     cost: Tuple[Tuple[str, float], ...] = ()
     commutative: bool = False
