@@ -89,7 +89,7 @@ def show(out, machine, plain, fused, plain_seconds, fused_seconds, exact) -> boo
     out.print("source    %s" % binary.source_path, soft_wrap=True)
     stats = plugin.native().stats()[binary.key]
     table = Table("tiling key", "template", "cut", "in UB", title=None)
-    for impl in compiled.impls:
+    for impl in compiled.scheduled:
         axis = impl.graph.axis
         table.add_row(str(impl.tiling_key), "%s, %s" % (impl.template, impl.variant), axis(impl.cut_axis).name,
                       ", ".join("%s" % axis(a).name for a in impl.vectorized_axes))
@@ -100,7 +100,7 @@ def show(out, machine, plain, fused, plain_seconds, fused_seconds, exact) -> boo
     out.print("tiling    inputs %s: %s" % (" ".join(map(str, dims)), ", ".join(
         "%s %d" % (name, value) for name, value in chosen.values if name != "unused" and not name.endswith("_bytes"))))
     out.print("UB        %s" % ", ".join("%s %d B" % (c.name, chosen.value(c.field) * c.buf_num)
-                                         for c in compiled.impls[chosen.value("tiling_key")].containers))
+                                         for c in compiled.scheduled[chosen.value("tiling_key")].containers))
     out.print("calls     %d by the kernel, %d by the fallback" % (
         stats["calls"] - stats["fallbacks"], stats["fallbacks"]))
     worst = float(np.max(np.abs(plain.astype(np.float64) - fused)))

@@ -77,7 +77,6 @@ def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[s
     from tf_autofuse.compiler import compile_graph
     from tf_autofuse.frontend import rewrite
     from tf_autofuse.lowering.graph_view import GraphView
-    from tf_autofuse.machine import machine_for
     from tf_autofuse.report import journal
     from tf_autofuse.runtime import registry
     from tf_autofuse.runtime.target import choose_target
@@ -85,7 +84,6 @@ def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[s
     start = time.perf_counter()
     config = _config_of(context)
     target = choose_target(config)
-    machine = machine_for(config.soc_version)
     view = GraphView.from_columns(columns)
     compilation = compile_graph(view, config, target)
     for failure in compilation.failures:
@@ -93,7 +91,8 @@ def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[s
                                 failure.remedy)
     edits = []
     for compiled in compilation.compiled:
-        _native.register_kernel(compiled.binary.key, registry.meta(compiled.binary, compiled.region.fused, machine))
+        _native.register_kernel(compiled.binary.key, registry.meta(
+            compiled.binary, compiled.region.fused, compilation.machine))
         edits.append(rewrite.edit_of(compiled))
     signature = context.get("signature") or {}
     journal.add(journal.GraphRecord(

@@ -8,13 +8,13 @@ import os
 from typing import Any, Dict, Optional
 
 from tf_autofuse import diagnostics
-from tf_autofuse.build.kernels import BuildFailure, build_kernels
-from tf_autofuse.codegen.ascendc.generate import generate
+from tf_autofuse.build.kernels import BuildFailure
+from tf_autofuse.codegen.targets import target_named
+from tf_autofuse.compiler import compile_fused
 from tf_autofuse.config import Config
 from tf_autofuse.ir import proto
-from tf_autofuse.machine import machine_for
 from tf_autofuse.runtime import registry
-from tf_autofuse.schedule.schedule import schedule
+from tf_autofuse.runtime.target import choose_target
 
 
 def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
@@ -22,17 +22,15 @@ def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
 
     The key is not compared: this process's compiler or machine may differ, and gives the kernel another key.
     """
-    name = key
+    config = Config.from_sources(os.environ)
+    target = choose_target(config)
     try:
         fused = proto.from_bytes(asc_graph)
-        name = fused.name
-        config = Config.from_sources(os.environ)
-        machine = machine_for(config.soc_version)
-        impls = tuple(impl for graph in fused.graphs for impl in schedule(graph, machine))
-        result = build_kernels([generate(fused, impls, machine, config)], config)[0]
     except Exception as error:
-        result = BuildFailure("%s: %s" % (type(error).__name__, error), "the node runs its fallback function", "")
-    if isinstance(result, BuildFailure):
-        diagnostics.warn_region(name, result.reason, result.remedy)
+        diagnostics.warn_region(key, "%s: %s" % (type(error).__name__, error), "the node runs its fallback function")
         return None
-    return registry.meta(result, fused, machine)
+    result = compile_fused(fused, config, target)
+    if isinstance(result, BuildFailure):
+        diagnostics.warn_region(fused.name, result.reason, result.remedy)
+        return None
+    return registry.meta(result, fused, target_named(target).machine(config))

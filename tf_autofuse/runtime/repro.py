@@ -14,18 +14,18 @@ import click
 import numpy as np
 
 from tf_autofuse.build.kernels import BuildFailure, build_kernels
-from tf_autofuse.codegen.ascendc.generate import KernelSources, generate
 from tf_autofuse.codegen.ascendc.names import entry_symbol
-from tf_autofuse.codegen.sources import CMAKE, COMPILED
+from tf_autofuse.codegen.sources import CMAKE, COMPILED, KernelSources
+from tf_autofuse.codegen.targets import target_named
+from tf_autofuse.compiler import sources_of
 from tf_autofuse.config import Config
 from tf_autofuse.ir import proto
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.dtypes import BFLOAT16, DType
 from tf_autofuse.ir.evaluate import GuardFailure, evaluate_fused
-from tf_autofuse.machine import Machine, machine_for
 from tf_autofuse.runtime import registry
 from tf_autofuse.runtime.library import KernelError
-from tf_autofuse.schedule.schedule import schedule
+from tf_autofuse.runtime.target import choose_target
 from tf_autofuse.symbolic.guards import InputDim
 from tf_autofuse.symbolic.size import evaluate
 
@@ -39,8 +39,9 @@ def main(folder: Path, arguments: Optional[Sequence[str]] = None) -> int:
     options = _parser().parse_args(arguments)
     fused = proto.from_bytes((folder / "fused.pb").read_bytes())
     config = Config.from_sources(os.environ)
-    machine = machine_for(config.soc_version)
-    result = build_kernels([_sources(folder, fused, machine, config, options.regenerate)], config)[0]
+    target = choose_target(config)
+    machine = target_named(target).machine(config)
+    result = build_kernels([_sources(folder, fused, config, target, options.regenerate)], config)[0]
     if isinstance(result, BuildFailure):
         click.echo("not built: %s\n%s\n%s" % (result.reason, result.remedy, result.log), err=True)
         return 2
@@ -88,10 +89,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sources(folder: Path, fused: FusedGraph, machine: Machine, config, regenerate: bool) -> KernelSources:
+def _sources(folder: Path, fused: FusedGraph, config: Config, target: str, regenerate: bool) -> KernelSources:
     if regenerate:
-        impls = tuple(impl for graph in fused.graphs for impl in schedule(graph, machine))
-        return generate(fused, impls, machine, config)
+        return sources_of(fused, config, target)
     files = tuple((name, (folder / name).read_text(encoding="utf-8")) for name in COMPILED + (CMAKE,))
     return KernelSources(fused.name, entry_symbol(fused.name), files, fused.origin)
 
