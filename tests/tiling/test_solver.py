@@ -16,7 +16,7 @@ from tf_autofuse.machine import SELECT_SCRATCH, machine_for, usable_ub
 from tf_autofuse.schedule.schedule import schedule, ub_bytes
 from tf_autofuse.symbolic.size import CPP_PRELUDE, evaluate
 from tf_autofuse.tiling import solve as solve_module
-from tf_autofuse.tiling.cpp import tiling_fields, tiling_functions, tiling_header
+from tf_autofuse.tiling.nests import tiling_fields, tiling_functions, tiling_header
 from tf_autofuse.tiling.model import build_model
 from tf_autofuse.tiling.solve import NoPlan, Solver, solve
 

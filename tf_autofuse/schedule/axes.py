@@ -52,10 +52,10 @@ def fold_broadcasts(graph: AscGraph) -> AscGraph:
 
 
 def drop_unread(graph: AscGraph) -> AscGraph:
-    """Without the nodes that nothing reads (Output nodes are read by the outside)."""
+    """Without the nodes that nothing reads (Output nodes and written Workspaces are read by the outside)."""
     wanted = set()
     for n in reversed(graph.nodes):
-        if n.type == "Output" or n.name in wanted:
+        if n.type == "Output" or (n.type == "Workspace" and n.inputs) or n.name in wanted:
             wanted.add(n.name)
             wanted.update(r.node for r in n.inputs)
     return graph.with_nodes(n for n in graph.nodes if n.name in wanted)
@@ -237,7 +237,7 @@ def check_simplified(graph: AscGraph) -> AscGraph:
         raise ScheduleRefusal("%s has no loop axis" % graph.name)
     size_of = {a.id: a.size for a in graph.axes}
     for n in graph.nodes:
-        if n.type in ("Data", "Scalar", "Output"):
+        if n.type in ("Data", "Scalar", "Output", "Workspace"):
             continue
         t = n.y
         if t.axis != graph.loop_axes:

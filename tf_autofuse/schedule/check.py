@@ -38,7 +38,7 @@ def _check_order(impl: ImplGraph) -> None:
         for r in n.inputs:
             if r.node not in seen:
                 _fail(impl, n.name, "reads %s before it is made" % r.node)
-            if r.node in stored and n.type not in ("Store", "Output"):
+            if r.node in stored and n.type not in ("Store", "Output", "Workspace"):
                 _fail(impl, n.name, "reads %s after its Store" % r.node)
         seen.add(n.name)
         if n.type == "Store":
@@ -59,7 +59,7 @@ def _check_order(impl: ImplGraph) -> None:
 def _check_plans(impl: ImplGraph, machine: Machine) -> None:
     kinds = {"Load": TransferPlan, "Store": TransferPlan, "Broadcast": BroadcastPlan, "RemovePad": PadPlan}
     for n in impl.graph.nodes:
-        if n.type in ("Data", "Scalar", "Output"):
+        if n.type in ("Data", "Scalar", "Output", "Workspace"):
             continue
         plan = impl.plan(n)
         if not isinstance(plan, kinds.get(n.type, ElementPlan)):
@@ -101,12 +101,12 @@ def _check_memory(impl: ImplGraph, machine: Machine) -> None:
         for r in n.inputs:
             last[r] = at[n.name]
             made = impl.graph.node(r.node)
-            if made.type not in ("Data", "Scalar") and made.sched.loop_axis == -1 != n.sched.loop_axis:
+            if made.type not in ("Data", "Scalar", "Workspace") and made.sched.loop_axis == -1 != n.sched.loop_axis:
                 last[r] = _FOREVER
     stored = {n.inputs[0].node for n in impl.graph.of_type("Store")}
     owners: Dict[object, List[TensorRef]] = {}
     for n in impl.graph.nodes:
-        if n.type in ("Data", "Scalar", "Output", "Store"):
+        if n.type in ("Data", "Scalar", "Output", "Workspace", "Store"):
             continue
         memory = n.y.memory
         queue = Position.VECOUT if n.name in stored else Position.VECCALC

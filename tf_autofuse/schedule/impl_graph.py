@@ -168,12 +168,15 @@ class ImplGraph:
 
     template: 'general' (rows padded to 32 B wherever vector instructions need it) or 'unaligned' (full-size
     tensors dense, RemovePad after their broadcasts). variant: 'static', 'contiguous' (every dim that might be
-    broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: position
-    in the schedule's tuple. cut_axis: id of the ORIGINAL axis that is split into tile_out and tile_axis.
+    broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: number
+    of the variant within its nest. cut_axis: id of the ORIGINAL axis that is split into tile_out and tile_axis.
     outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split into
     block_axis and block_in. vectorized_axes: tile_axis and everything inside of it. axis_groups: loop axes by
     role, (name, ids); elementwise graphs have 'y' only. row_align: elements that padded rows are a multiple
     of.
+    way, stage: the nest that this is a variant of, see schedule/nests.py. parts_symbol: of a nest of partial
+    reductions, the symbol that stands for its number of tiles in the nests behind it, else ''. reduced_size:
+    elements that are reduced to one, 1 where none are.
     """
 
     graph: AscGraph
@@ -199,6 +202,10 @@ class ImplGraph:
     uses_scratch: bool
     limits: Tuple[Limit, ...]
     plans: Tuple[Tuple[str, Plan], ...]
+    way: str = "whole"
+    stage: int = 0
+    parts_symbol: str = ""
+    reduced_size: Size = 1
 
     def plan(self, node: AscNode) -> Plan:
         """The plan of a Load, Store, Broadcast, RemovePad, Copy or compute node. KeyError for others."""
@@ -213,6 +220,11 @@ class ImplGraph:
             if (c.position, c.id) == (memory.position, memory.container):
                 return c
         raise KeyError(ref)
+
+    @property
+    def cut_size(self) -> Size:
+        """Elements of the cut axis."""
+        return self.graph.axis(self.cut_axis).size
 
     def index_symbol(self, axis: int) -> str:
         """The symbol of an outer axis's loop index in gm_offset expressions."""

@@ -10,6 +10,9 @@ from typing import Dict, List
 
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
 
+#: Nodes that stand for what the graph leaves behind; a Workspace without input is a source and places nothing.
+SINKS = ("Output", "Workspace")
+
 
 def execution_order(tiles: TileGraph) -> List[TileNode]:
     """All nodes of the TileGraph, Data and Scalar nodes before their readers."""
@@ -37,7 +40,7 @@ def execution_order(tiles: TileGraph) -> List[TileNode]:
         if n.hoisted:
             place(n.name)
     for n in roots:
-        if n.type == "Output":
+        if n.type in SINKS:
             place(n.name)
     return list(placed.values())
 

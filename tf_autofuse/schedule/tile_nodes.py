@@ -19,7 +19,7 @@ from tf_autofuse.schedule.layout import Layout, Pattern, Tile, is_contiguous
 from tf_autofuse.schedule.split import SplitAxes
 from tf_autofuse.symbolic.size import Size, is_static, symbol
 
-_OUTSIDE = ("Data", "Scalar", "Output")
+_OUTSIDE = ("Data", "Scalar", "Output", "Workspace")
 #: Item sizes that RemovePad gathers in one pass.
 _REMOVE_PAD_BYTES = (2, 4)
 

@@ -1,21 +1,20 @@
-"""The generated tiling function: C++14 that does at run time, for the real dims, what tiling/solve.py does.
+"""The generated tiling function of one loop nest: C++14 that does at run time, for the real dims, what
+tiling/solve.py does. tiling/nests.py puts those of a kernel together.
 
-On entry: a fused graph of one loop nest and its ImplGraphs. On exit two texts, the same for the same input:
-`tiling_header` (struct AutofuseTilingData, included by host and device) and `tiling_functions`
-(autofuse_tiling_size, autofuse_tiling and the names and values of the struct's fields). The latter stand in a
-source that has <cstdint>, AUTOFUSE_EXPORT, struct AutofuseMachine and symbolic.size.CPP_PRELUDE. Integers are
+On entry: the variants of one nest. On exit texts, the same for the same input: the fields of its tiling data,
+its models and solver, and the statements that choose among them. They stand in a source that has <cstdint>,
+AUTOFUSE_EXPORT, struct AutofuseMachine and symbolic.size.CPP_PRELUDE. Integers are
 int64_t; costs are doubles in the order of operations that formula.text prints, so a compiler must not
 contract them (-ffp-contract=off) to agree with Python to the last bit.
 """
 from typing import List, NamedTuple, Sequence, Tuple
 
-from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.symbolic.size import Size, is_static, symbols_of, to_cpp
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM
-from tf_autofuse.tiling.formula import PRELUDE, Formula, text
-from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
+from tf_autofuse.tiling.formula import Formula, text
+from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel
 
 
 class Field(NamedTuple):
@@ -26,8 +25,8 @@ class Field(NamedTuple):
     comment: str
 
 
-def kernel_symbols(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[str, ...]:
-    """The symbols of the fused graph that a kernel computes with, in the order of fused.sizes."""
+def kernel_symbols(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[str, ...]:
+    """Those of `symbols` that the variants compute with, in their order."""
     used = set()
 
     def walk(item) -> None:
@@ -40,12 +39,13 @@ def kernel_symbols(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[str, 
     for impl in impls:
         walk(tuple(plan for _, plan in impl.plans))
         walk(tuple(impl.graph.axis(a).size for a in impl.outer_axes + (impl.cut_axis,)))
-    return tuple(v.name for v in fused.sizes if v.name in used)
+    return tuple(s for s in symbols if s in used)
 
 
-def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field, ...]:
-    """The fields in memory order: 8-byte ones first, the whole a multiple of 8 bytes."""
-    wide = [Field("int64_t", s, "size") for s in kernel_symbols(fused, impls)]
+def nest_fields(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[Field, ...]:
+    """The fields of one nest's tiling data in memory order: 8-byte ones first, the whole a multiple of 8 bytes.
+    symbols: all of the kernel's; the nest gets those that it computes with."""
+    wide = [Field("int64_t", s, "size") for s in kernel_symbols(symbols, impls)]
     narrow = [Field("uint32_t", "block_dim", "cores that have work; 0: none"),
               Field("uint32_t", "tiling_key", "the kernel variant")]
     for impl in impls:
@@ -60,31 +60,23 @@ def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field,
     return tuple(fields)
 
 
-def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
-    """The text of tiling_data.h."""
-    lines = ["// The tiling data that the host computes and the kernel reads.", "#pragma once",
-             "#include <cstdint>", "", "struct AutofuseTilingData {"]
-    fields = tiling_fields(fused, impls)
+def struct_text(name: str, fields: Sequence[Field]) -> List[str]:
+    """Lines of a struct, with a check that the compiler adds no padding."""
+    lines = ["struct %s {" % name]
     lines += ["  %s %s;  // %s" % f for f in fields]
-    lines += ["};", "static_assert(sizeof(AutofuseTilingData) == %d, \"padding in AutofuseTilingData\");"
-              % sum(8 if f.type == "int64_t" else 4 for f in fields), ""]
-    return "\n".join(lines)
+    size = sum(4 if f.type in ("uint32_t", "float") else 8 for f in fields)
+    return lines + ["};", "static_assert(sizeof(%s) == %d, \"padding in %s\");" % (name, size, name)]
 
 
-def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
-    """The host functions of the tiling: everything behind AutofuseTilingData."""
-    models = [build_model(i) for i in impls]
-    fields = tiling_fields(fused, impls)
+def case_texts(models: Sequence[TilingModel], symbols: List[str], fields: Sequence[Field],
+               struct: str) -> List[str]:
+    """struct Case<key> of every variant; struct: the type that Fill fills."""
     used = {f.name for f in fields if f.type == "int64_t"}
-    symbols = [v.name for v in fused.sizes]
-    parts = ["namespace {", "", PRELUDE, _SOLVER]
-    parts += [_case(m, symbols, used) for m in models]
-    parts += ["}  // namespace", "", _tiling(models), _fields(fields)]
-    return "\n".join(parts)
+    return [_case(m, symbols, used, struct) for m in models]
 
 
 #: The generic part: tiling/solve.py, statement by statement.
-_SOLVER = """\
+SOLVER = """\
 struct Choice {
   double cost;
   double ratio;
@@ -225,7 +217,7 @@ class _Method(NamedTuple):
     lines: Tuple[str, ...]
 
 
-def _case(m: TilingModel, symbols: List[str], fields) -> str:
+def _case(m: TilingModel, symbols: List[str], fields, struct: str) -> str:
     """struct Case<key>: one variant's model. Members are the symbols that it computes with."""
     conditions = " && ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "true"
     limits = " && ".join(dict.fromkeys("%s <= %d" % (to_cpp(l.value), l.bound) for l in m.limits)) or "true"
@@ -254,7 +246,7 @@ def _case(m: TilingModel, symbols: List[str], fields) -> str:
         _Method("int64_t", "UbBytes", tile, tuple(bytes_) + ("return bytes;",)),
         _Method("double", "Cost", "%s, int64_t %s, int64_t %s" % (tile, TILES_PER_BLOCK, BLOCK_DIM),
                 _cost_lines(m)),
-        _Method("void", "Fill", "const Choice& choice, AutofuseTilingData* t",
+        _Method("void", "Fill", "const Choice& choice, %s* t" % struct,
                 ("const int64_t %s = choice.tile;" % m.tile_symbol,) + tuple(fill)),
     )
     bodies = "\n".join(line for method in methods for line in method.lines)
@@ -310,16 +302,10 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
         "%s += %s;  // %s" % (name, text(v), n) for n, v in rest]
 
 
-def _tiling(models: Sequence[TilingModel]) -> str:
-    lines = ["AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }", "",
-             "AUTOFUSE_EXPORT int32_t autofuse_tiling(",
-             "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
-             "    uint64_t* workspace_bytes) {",
-             "  auto* t = static_cast<AutofuseTilingData*>(tiling);",
-             "  *t = AutofuseTilingData{};",
-             "  *block_dim = 0;",
-             "  *workspace_bytes = 0;"]
-    lines += ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
+def choice_lines(models: Sequence[TilingModel]) -> List[str]:
+    """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan; given
+    sizes, machine and t."""
+    lines = ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
     lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
               "  const int64_t cores = Max(machine->core_num, 1);",
               "  const int64_t ub_bytes = static_cast<int64_t>(machine->ub_size);",
@@ -336,18 +322,17 @@ def _tiling(models: Sequence[TilingModel]) -> str:
     lines.append("  switch (best.key) {")
     for m in models:
         lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]
-    lines += ["    default:", "      return 1;", "  }", "  *block_dim = t->block_dim;", "  return 0;", "}",
-              ""]
-    return "\n".join(lines)
+    return lines + ["    default:", "      return 1;", "  }"]
 
 
-def _fields(fields: Sequence[Field]) -> str:
+def field_functions(fields: Sequence[Tuple[str, str]]) -> str:
+    """autofuse_tiling_name and autofuse_tiling_value of (name, member) pairs."""
     lines = ["AUTOFUSE_EXPORT const char* autofuse_tiling_name(int32_t index) {", "  switch (index) {"]
-    for i, f in enumerate(fields):
-        lines += ["    case %d:" % i, "      return \"%s\";" % f.name]
+    for i, (name, _) in enumerate(fields):
+        lines += ["    case %d:" % i, "      return \"%s\";" % name]
     lines += ["    default:", "      return nullptr;", "  }", "}", "",
               "AUTOFUSE_EXPORT int64_t autofuse_tiling_value(const void* tiling, int32_t index) {",
               "  const auto* t = static_cast<const AutofuseTilingData*>(tiling);", "  switch (index) {"]
-    for i, f in enumerate(fields):
-        lines += ["    case %d:" % i, "      return t->%s;" % f.name]
+    for i, (_, member) in enumerate(fields):
+        lines += ["    case %d:" % i, "      return t->%s;" % member]
     return "\n".join(lines + ["    default:", "      return 0;", "  }", "}", ""])

@@ -10,7 +10,7 @@ On entry: an ImplGraph that keeps the contract at the head of schedule/impl_grap
 """
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from tf_autofuse.codegen.ascendc import transfers
 from tf_autofuse.codegen.ascendc.expressions import Expressions
@@ -22,7 +22,7 @@ from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule.impl_graph import ImplGraph
 
 BARRIER, TMP = transfers.BARRIER, transfers.TMP
-_RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling"}
+_RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling", "block"}
 
 
 class CodegenRefusal(Exception):
@@ -84,8 +84,10 @@ def call_form(node: AscNode, impl: ImplGraph) -> Tuple[AscOp, str]:
 class BodyWriter:
     """Writes the statements of one ImplGraph; one use."""
 
-    def __init__(self, impl: ImplGraph, expressions: Expressions):
+    def __init__(self, impl: ImplGraph, expressions: Expressions, workspace: Callable[[AscNode], str]):
+        """workspace: the name of the workspace that a Workspace node stands for."""
         self.impl, self.graph, self.expressions = impl, impl.graph, expressions
+        self.workspace = workspace
         self.hoisted_nodes, self.body_nodes = impl.hoisted, impl.body
         self.names = self._local_names()
         self.readers = self._readers()
@@ -216,14 +218,27 @@ class BodyWriter:
         inputs = [self._describe(r) for r in node.inputs]
         text = "%s = %s(%s)" % (self.names[node.name], node.type, ", ".join(inputs))
         if node.type == "Store":
-            outputs = [
-                str(o.attr("index")) for o in self.graph.of_type("Output") if o.inputs[0].node == node.name
-            ]
-            text = "output %s = %s" % (", ".join(outputs), inputs[0])
+            names = []
+            outputs = [str(o.attr("index")) for o in self._sinks(node) if o.type == "Output"]
+            names += ["output %s" % ", ".join(outputs)] if outputs else []
+            names += [self.workspace(o) for o in self._sinks(node) if o.type == "Workspace"]
+            text = "%s = %s" % (", ".join(names), inputs[0])
         return comment(text + ("    " + ", ".join(node.origin) if node.origin else ""))
+
+    def _sinks(self, store: AscNode) -> List[AscNode]:
+        """The Output and Workspace nodes that a Store writes to."""
+        return [o for o in self.graph.of_type("Output", "Workspace") if TensorRef(store.name) in o.inputs]
+
+    def _gm(self, node: AscNode) -> str:
+        """The GlobalTensor of a Data, Output or Workspace node."""
+        if node.type == "Workspace":
+            return "gm_" + self.workspace(node)
+        return "gm_%s%d" % ("in" if node.type == "Data" else "out", node.attr("index"))
 
     def _describe(self, ref: TensorRef) -> str:
         node = self.graph.node(ref.node)
+        if node.type == "Workspace":
+            return self.workspace(node)
         if node.type == "Data":
             return "input %d" % node.attr("index")
         return repr(node.attr("value")) if node.type == "Scalar" else self.names[ref.node]
@@ -234,9 +249,7 @@ class BodyWriter:
         self.lines.append(
             "AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();" % (dtype.device, name, queue, dtype.device)
         )
-        call = transfers.load(
-            name, "gm_in%d" % data.attr("index"), dtype, self.impl.plan(node), self.expressions
-        )
+        call = transfers.load(name, self._gm(data), dtype, self.impl.plan(node), self.expressions)
         self._emit_transfer(call)
         self.lines.append("%s.EnQue(%s);" % (queue, name))
         self.waiting.add(ref)
@@ -252,13 +265,9 @@ class BodyWriter:
             self.queued_out.add(ref)
             self.lines.append("%s.EnQue(%s);" % (queue, name))
             self.lines.append("%s = %s.DeQue<%s>();" % (name, queue, dtype.device))
-        for output in self.graph.of_type("Output"):
-            if output.inputs[0].node == node.name:
-                self._emit_transfer(
-                    transfers.store(
-                        "gm_out%d" % output.attr("index"), name, dtype, self.impl.plan(node), self.expressions
-                    )
-                )
+        for sink in self._sinks(node):
+            self._emit_transfer(
+                transfers.store(self._gm(sink), name, dtype, self.impl.plan(node), self.expressions))
         if self.readers[ref][-1] == node.name:
             self.lines.append("%s.FreeTensor(%s);" % (queue, name))
 

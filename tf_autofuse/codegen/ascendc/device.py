@@ -14,6 +14,7 @@ from tf_autofuse.codegen.ascendc.literals import FROM_BITS
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.schedule.nests import Nest, nests_of, workspaces_of
 
 
 class Queue(NamedTuple):
@@ -38,9 +39,13 @@ class GmTensor(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What kernel.cpp.j2 prints for one tiling key, in the order of the text."""
+    """What kernel.cpp.j2 prints for one tiling key of a nest, in the order of the text. function: its name; struct:
+    the type of its tiling data; block: what its block index is."""
 
     key: int
+    function: str
+    struct: str
+    block_index: str
     comments: Tuple[str, ...]
     queues: Tuple[Queue, ...]
     buffers: Tuple[Buffer, ...]
@@ -56,10 +61,15 @@ class Variant(NamedTuple):
 
     @property
     def signature(self) -> str:
-        return "__aicore__ inline void RunKey%d(%s, const AutofuseTilingData& t) {" % (
-            self.key,
-            _parameters(g.name for g in self.gm),
-        )
+        names = _parameters(g.name for g in self.gm)
+        block = ", int64_t block" if self.block_index == "block" else ""
+        return "__aicore__ inline void %s(%s%sconst %s& t%s) {" % (
+            self.function, names, ", " if names else "", self.struct, block)
+
+    @property
+    def arguments(self) -> str:
+        """GM arguments of a call of the function, with a comma behind them."""
+        return "".join(g.name + ", " for g in self.gm)
 
     @property
     def code(self) -> str:
@@ -83,18 +93,59 @@ def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, An
     """The template's values. Raises CodegenRefusal where a node has no Ascend C form."""
     names = gm_names(fused)
     gm = tuple(GmTensor(n, t.dtype.device) for n, t in zip(names, fused.inputs + fused.outputs))
-    variants = [_variant(impl, gm) for impl in impls]
+    nests = nests_of(fused, impls)
+    several = len(nests) > 1
+    variants = [_variant(impl, gm, nest, several) for nest in nests for impl in nest.impls]
     functions = list(device_functions("\n".join(v.code for v in variants)))
     if any(v.body.constants for v in variants):
         functions.append(FROM_BITS.rstrip("\n"))
     return {
         "variants": variants,
+        "nests": [_nest_values(n, [v for v in variants if v.struct == "AutofuseNest%d" % n.number])
+                  for n in nests] if several else [],
+        "workspaces": [w.name for w in workspaces_of(fused, nests)],
         "functions": functions,
         "headers": sorted({h for v in variants for h in v.body.headers}),
         "signature": 'extern "C" __global__ __aicore__ void %s(%s) {'
         % (entry_symbol(fused.name), _parameters(names + ("workspace", "tiling"))),
         "arguments": ", ".join(names),
     }
+
+
+class NestCall(NamedTuple):
+    """What kernel.cpp.j2 prints of one nest of several. gm: the GM pointers that its variants take."""
+
+    number: int
+    comment: str
+    gm: Tuple[str, ...]
+    variants: Tuple[Variant, ...]
+    may_wait: bool
+
+    @property
+    def signature(self) -> str:
+        return "__aicore__ inline void RunNest%d(%s, const AutofuseTilingData& all) {" % (
+            self.number, _parameters(self.gm))
+
+    @property
+    def arguments(self) -> str:
+        return ", ".join(self.gm)
+
+
+def _nest_values(nest: Nest, variants: Sequence[Variant]) -> NestCall:
+    gm = tuple(dict.fromkeys(g.name for v in variants for g in v.gm))
+    text = "nest %d: %s" % (nest.number, nest.impls[0].graph.name)
+    if nest.way != "whole":
+        text += ", %s, stage %d" % (nest.way, nest.stage)
+    return NestCall(nest.number, comment(text), gm, tuple(variants), bool(nest.reads))
+
+
+def _gm_of(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest) -> Tuple[GmTensor, ...]:
+    """The GM tensors that a variant of one nest among several reads or writes."""
+    wanted = {"in%d" % n.attr("index") for n in impl.graph.of_type("Data")}
+    wanted |= {"out%d" % n.attr("index") for n in impl.graph.of_type("Output")}
+    workspaces = {nest.workspace(n): n.y.dtype.device for n in impl.graph.of_type("Workspace")}
+    return tuple(g for g in gm if g.name in wanted) + tuple(
+        GmTensor(name, type_) for name, type_ in sorted(workspaces.items()))
 
 
 def _described(impl: ImplGraph) -> Tuple[str, ...]:
@@ -107,10 +158,12 @@ def _described(impl: ImplGraph) -> Tuple[str, ...]:
     return tuple(comment(line.rstrip()) for line in lines)
 
 
-def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
+def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest, several: bool) -> Variant:
     indices = {impl.index_symbol(a) for a in impl.outer_axes}
     x = Expressions(in_loop=indices | {impl.tile_actual})
-    body = BodyWriter(impl, x).write()
+    body = BodyWriter(impl, x, nest.workspace).write()
+    if several:
+        gm = _gm_of(impl, gm, nest)
     decode = _decode(impl, x)
     total = bare(" * ".join(x.factor(impl.graph.axis(a).size) for a in impl.outer_axes))
     queues = tuple(
@@ -126,6 +179,9 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...]) -> Variant:
     known = sorted(x.used - indices - {impl.tile_actual})
     return Variant(
         impl.tiling_key,
+        "RunNest%dKey%d" % (nest.number, impl.tiling_key) if several else "RunKey%d" % impl.tiling_key,
+        "AutofuseNest%d" % nest.number if several else "AutofuseTilingData",
+        "block" if several else "AscendC::GetBlockIdx()",
         _described(impl),
         queues,
         buffers,

@@ -30,8 +30,9 @@ from tf_autofuse.codegen.sources import (
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.schedule.nests import nests_of
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
-from tf_autofuse.tiling.cpp import tiling_functions, tiling_header
+from tf_autofuse.tiling.nests import tiling_functions, tiling_header
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -47,14 +48,14 @@ _templates.filters["wrapped"] = lambda line, indent: ("\n" + " " * indent).join(
 
 
 def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, config) -> KernelSources:
-    """The sources of the kernel that runs `fused` by its variants `impls` (position = tiling key).
+    """The sources of the kernel that runs `fused` by its variants `impls` (all of one graph's, then the next one's).
 
-    Raises CodegenRefusal where a node has no Ascend C form, or the graph has several loop nests.
+    Raises CodegenRefusal where a node has no Ascend C form, or the variants are not those of the graphs.
     """
-    if len(fused.graphs) != 1:
-        raise CodegenRefusal("a graph of %d loop nests has no Ascend C form yet" % len(fused.graphs))
-    if [impl.tiling_key for impl in impls] != list(range(len(impls))) or not impls:
-        raise CodegenRefusal("the variants' tiling keys are not 0, 1, ...")
+    try:
+        nests = nests_of(fused, impls)
+    except ValueError as error:
+        raise CodegenRefusal(str(error))
     tensors = fused.inputs + fused.outputs
     base = {
         "name": comment(fused.name)[3:],
@@ -78,6 +79,8 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
                 input_count=len(fused.inputs),
                 tensor_count=len(tensors),
                 quoted_name=_quoted(fused.name),
+                workspace_bytes="plan->workspace_bytes" if len(nests) > 1 else "0",
+                needs_all_blocks="true" if any(n.reads for n in nests) else "false",
             ),
         ),
         (
@@ -86,7 +89,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
                 "CMakeLists.txt.j2",
                 base,
                 device_flags=cann.DEVICE_FLAGS,
-                keys=[str(impl.tiling_key) for impl in impls],
+                keys=[str(impl.tiling_key) for impl in impls] if len(nests) == 1 else ["0"],
             ),
         ),
     )

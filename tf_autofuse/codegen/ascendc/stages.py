@@ -6,9 +6,10 @@ from typing import List, Sequence, Tuple
 from tf_autofuse.ir import proto, text
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.schedule.nests import nests_of
 from tf_autofuse.symbolic.size import to_text
 from tf_autofuse.tiling import formula
-from tf_autofuse.tiling.cpp import tiling_fields
+from tf_autofuse.tiling.nests import tiling_fields
 from tf_autofuse.tiling.model import TilingModel, build_model
 
 #: The fused graph itself, for repro.py.
@@ -16,21 +17,19 @@ FUSED = "fused.pb"
 
 
 def stage_files(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, bytes], ...]:
-    """(file name, contents): hint.txt, fused.pb, impl_<key>.txt for each variant, tiling.txt."""
+    """(file name, contents): hint.txt, fused.pb, impl_<key>.txt for each variant (impl_<nest>_<key>.txt where there are several nests), tiling.txt."""
     files: List[Tuple[str, bytes]] = [
         ("hint.txt", text.dump(fused).encode("utf-8")),
         (FUSED, proto.to_bytes(fused)),
     ]
-    for impl in impls:
-        files.append(
-            (
-                "impl_%d.txt" % impl.tiling_key,
-                ("%s\n\n%s" % (impl.describe(), text.dump(impl.graph))).encode("utf-8"),
-            )
-        )
+    nests = nests_of(fused, impls)
     lines = ["tiling data: " + ", ".join("%s %s" % (f.type, f.name) for f in tiling_fields(fused, impls))]
-    for impl in impls:
-        lines += [""] + _tiling_lines(build_model(impl))
+    for nest in nests:
+        for impl in nest.impls:
+            number = "%d_%d" % (nest.number, impl.tiling_key) if len(nests) > 1 else str(impl.tiling_key)
+            described = "%s\n\n%s" % (impl.describe(), text.dump(impl.graph))
+            files.append(("impl_%s.txt" % number, described.encode("utf-8")))
+            lines += [""] + _tiling_lines(build_model(impl))
     return tuple(files + [("tiling.txt", ("\n".join(lines) + "\n").encode("utf-8"))])
 
 
