@@ -14,7 +14,7 @@ from tf_autofuse.ir.asc_graph import (
     attrs,
 )
 from tf_autofuse.ir.builder import HintBuilder
-from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32, INT64
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import broadcast_size, ceil_div, stride_or_zero, symbol
 
@@ -88,34 +88,91 @@ def fill() -> FusedGraph:
 def through_workspace() -> FusedGraph:
     """exp(x[4, 3]) kept in a workspace by one loop nest, read transposed by the next."""
     b = HintBuilder("first", [("z0", 4), ("z1", 3)])
-    b.store(b.op("Exp", b.load(b.data(0, FLOAT32), (1, 1))), 0)
-    first = b.graph()
-    first = first.with_nodes(
-        first.nodes[:-1]
-        + (
-            AscNode(
-                "workspace_0", "Workspace", (TensorRef("store_0"),), (TensorAttr(FLOAT32),), attrs(index=0)
-            ),
-        )
-    )
+    b.workspace_store(b.op("Exp", b.load(b.data(0, FLOAT32), (1, 1))), 0)
     c = HintBuilder("second", [("z0", 3), ("z1", 4)])
-    c.store(c.op("Neg", c.load(c.data(0, FLOAT32), (1, 1), strides=(1, 3))), 0)
-    second = c.graph()
-    second = second.with_nodes(
-        (AscNode("data_0", "Workspace", (), (TensorAttr(FLOAT32),), attrs(index=0)),) + second.nodes[1:]
-    )
+    c.store(c.op("Neg", c.workspace_load(0, FLOAT32, (1, 1), strides=(1, 3))), 0)
+    return _plain("through_workspace", ((4, 3),), ((3, 4),), (b.graph(), c.graph()))
+
+
+def _plain(name, in_dims, out_dims, graphs, kind="pointwise", sizes=(), in_dtypes=None):
+    """A FusedGraph without guards whose outputs are float32."""
+    in_dtypes = in_dtypes or [FLOAT32] * len(in_dims)
     return FusedGraph(
-        "through_workspace",
-        "pointwise",
-        (KernelIO(FLOAT32, (4, 3)),),
-        (KernelIO(FLOAT32, (3, 4)),),
+        name,
+        kind,
+        tuple(map(KernelIO, in_dtypes, in_dims)),
+        tuple(KernelIO(FLOAT32, dims) for dims in out_dims),
+        tuple(sizes),
         (),
-        (),
-        (first, second),
+        tuple(graphs),
     )
 
 
-ALL = {f.__name__: f for f in (public_example, run_time_broadcast, fill, through_workspace)}
+def softmax() -> FusedGraph:
+    """softmax(x[3, s0]), and the mean of every row, with its divisor known at run time."""
+    s0 = symbol("s0")
+    sizes = (SizeVar("s0", InputDim(0, 1), 5),)
+    b = HintBuilder("softmax", [("z0", 3), ("z1", s0)], sizes)
+    x = b.load(b.data(0, FLOAT32), (1, 1))
+    shifted = b.op("Exp", b.op("Sub", x, b.broadcast_to(b.reduce("Max", x, (1,)), (1, 1))))
+    b.store(b.op("Div", shifted, b.broadcast_to(b.reduce("Sum", shifted, (1,)), (1, 1))), 0)
+    b.store(b.op("Div", b.reduce("Sum", x, (1,)), b.scalar(s0, FLOAT32)), 1)
+    return _plain("softmax", ((3, s0),), ((3, s0), (3,)), (b.graph(),), "reduce", sizes)
+
+
+def embedding() -> FusedGraph:
+    """The sum over a sequence of rows of a table: table[10, 4], ids[6] -> [4]; and row 2 of the table."""
+    b = HintBuilder("embedding", [("z0", 6), ("z1", 4)])
+    table = b.data(0, FLOAT32)
+    ids = b.load(b.data(1, INT64), (1, 0))
+    rows = b.gather(table, ids, (1, 1), (0, 1), index_stride=4, index_size=10)
+    b.store(b.reduce("Sum", rows, (0,)), 0)
+    c = HintBuilder("row", [("z0", 4)])
+    two = c.gather(c.data(0, FLOAT32), c.scalar(2, INT32), (1,), (1,), index_stride=4, index_size=10)
+    c.store(two, 1)
+    graphs = (b.graph(), c.graph())
+    return _plain("embedding", ((10, 4), (6,)), ((4,), (4,)), graphs, "gather", (), (FLOAT32, INT64))
+
+
+def concat() -> FusedGraph:
+    """concat([-x[4, 2], x[4, 2], y[4, 2]], axis 1): two parts of equal loops in one graph, one in another."""
+    b = HintBuilder("parts", [("z0", 4), ("z1", 2)])
+    x = b.load(b.data(0, FLOAT32), (1, 1))
+    b.store(b.op("Neg", x), 0, strides=(6, 1))
+    b.store(x, 0, strides=(6, 1), offset=2)
+    c = HintBuilder("last", [("z0", 4), ("z1", 2)])
+    c.store(c.load(c.data(1, FLOAT32), (1, 1)), 0, strides=(6, 1), offset=4)
+    return _plain("concat", ((4, 2), (4, 2)), ((4, 6),), (b.graph(), c.graph()), "concat")
+
+
+def two_reductions() -> FusedGraph:
+    """relu(x[3, 4]) kept in a workspace of two parts, then its sums over both axes, by a loop nest each."""
+    graphs = []
+    for part in (0, 1):
+        b = HintBuilder("half_%d" % part, [("z0", 3), ("z1", 2)])
+        x = b.load(b.data(0, FLOAT32), (1, 1), strides=(4, 1), offset=2 * part)
+        b.workspace_store(b.op("Relu", x), 0, strides=(4, 1), offset=2 * part)
+        graphs.append(b.graph())
+    for axis in (0, 1):
+        c = HintBuilder("sum_%d" % axis, [("z0", 3), ("z1", 4)])
+        c.store(c.reduce("Sum", c.workspace_load(0, FLOAT32, (1, 1)), (axis,)), axis)
+        graphs.append(c.graph())
+    return _plain("two_reductions", ((3, 4),), ((4,), (3,)), graphs, "reduce")
+
+
+ALL = {
+    f.__name__: f
+    for f in (
+        public_example,
+        run_time_broadcast,
+        fill,
+        through_workspace,
+        softmax,
+        embedding,
+        concat,
+        two_reductions,
+    )
+}
 
 
 def impl_example():

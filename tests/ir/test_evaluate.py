@@ -11,7 +11,7 @@ from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT32, INT32
 from tf_autofuse.ir.evaluate import EvaluationError, bind_inputs, evaluate_fused
 from tf_autofuse.ir.verify import verify_fused
-from tf_autofuse.symbolic.guards import GuardFailure, InputDim, SizeVar
+from tf_autofuse.symbolic.guards import GuardFailure, InputDim, SizeVar, ValueCheckFailed
 from tf_autofuse.symbolic.size import symbol
 
 
@@ -122,3 +122,48 @@ def test_wrong_graphs_are_found(mutate, text):
     with pytest.raises(EvaluationError) as caught:
         evaluate_fused(mutate(samples.public_example()), ZEROS)
     assert text in str(caught.value)
+
+
+def test_softmax_and_a_mean_of_run_time_length():
+    for n in (1, 5, 0):
+        x = np.random.RandomState(n).randn(3, n).astype(np.float32)
+        soft, mean = evaluate_fused(samples.softmax(), [x])
+        if n:
+            e = np.exp(x - x.max(1, keepdims=True))
+            np.testing.assert_allclose(soft, e / e.sum(1, keepdims=True), rtol=1e-6)
+            np.testing.assert_allclose(mean, x.mean(1, dtype=np.float64), rtol=1e-6)
+        else:
+            assert soft.shape == (3, 0) and np.isnan(mean).all()
+
+
+def test_gather():
+    table = np.random.RandomState(3).randn(10, 4).astype(np.float32)
+    ids = np.array([0, 9, 3, 3, 1, 0], np.int64)
+    pooled, row = evaluate_fused(samples.embedding(), [table, ids])
+    np.testing.assert_allclose(pooled, table[ids].sum(0, dtype=np.float64), rtol=1e-6)
+    np.testing.assert_array_equal(row, table[2])
+    for outside in (-1, 10, 2**40):
+        with pytest.raises(ValueCheckFailed, match=r"index %d is not in \[0, 10\)" % outside):
+            evaluate_fused(samples.embedding(), [table, np.where(ids == 9, outside, ids)])
+
+
+def test_parts_and_workspaces_in_parts():
+    x, y = (np.random.RandomState(i).randn(4, 2).astype(np.float32) for i in (4, 5))
+    (out,) = evaluate_fused(samples.concat(), [x, y])
+    np.testing.assert_array_equal(out, np.concatenate([-x, x, y], 1))
+    x = np.random.RandomState(6).randn(3, 4).astype(np.float32)
+    by_rows, by_columns = evaluate_fused(samples.two_reductions(), [x])
+    np.testing.assert_allclose(by_rows, np.maximum(x, 0).sum(0), rtol=1e-6)
+    np.testing.assert_allclose(by_columns, np.maximum(x, 0).sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("change", [attr("store_1", offset=1), view("store_1", strides=(5, 1))])
+def test_parts_that_meet(change):
+    with pytest.raises(EvaluationError, match="is written [02] times"):
+        evaluate_fused(change(samples.concat()), [np.zeros((4, 2), np.float32)] * 2)
+
+
+def test_a_workspace_with_a_hole():
+    broken = attr("store_0", offset=1)(samples.two_reductions())
+    with pytest.raises(EvaluationError, match="element 0 of workspace 0 is written 0 times"):
+        evaluate_fused(broken, [np.zeros((3, 4), np.float32)])

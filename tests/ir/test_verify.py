@@ -2,6 +2,7 @@
 does not."""
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.ir import samples
@@ -9,6 +10,7 @@ from tf_autofuse.ir.asc_graph import AscNode, Axis, AxisType, KernelIO, Sched, T
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT8, UINT64, UINT8
 from tf_autofuse.ir.verify import VerifyError, verify_fused, verify_hint
+from tf_autofuse.ir.verify_access import Part, first_wrong
 from tf_autofuse.ir.verify_nodes import represents
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
@@ -36,6 +38,10 @@ def node(name, change):
 
 def view(name, **changes):
     return node(name, lambda n: replace(n, outputs=(replace(n.outputs[0], **changes),) + n.outputs[1:]))
+
+
+def reading(name, *sources):
+    return node(name, lambda n: replace(n, inputs=tuple(map(TensorRef, sources))))
 
 
 def graph(**changes):
@@ -73,6 +79,7 @@ EXTRA_LOAD = (
     ),
 )
 DYNAMIC, STATIC = samples.run_time_broadcast, samples.public_example
+SOFTMAX, GATHER = samples.softmax, samples.embedding
 
 BROKEN = [
     ("G1", STATIC, swapped("abs_0", "load_0"), "no earlier node"),
@@ -164,7 +171,7 @@ BROKEN = [
         "H6",
         STATIC,
         node("store_0", lambda n: replace(n, inputs=(TensorRef("abs_0"),))),
-        "its input's repeats (1, 128)",
+        "its input's repeats (1, 128) are not its own",
     ),
     (
         "H6",
@@ -173,6 +180,31 @@ BROKEN = [
         "is read by",
     ),
     ("H7", STATIC, graph(axes=(), loop_axes=()), "no axis"),
+    ("H6", SOFTMAX, view("store_1", repeats=(1, S0), strides=(0, 1)), "are not full"),
+    ("H6", SOFTMAX, view("store_1", repeats=(3, S0), strides=(S0, 1)), "its input's repeats (3, 1)"),
+    ("H8", SOFTMAX, attr("max_0", axes=()), "are not some of the loop axes"),
+    ("H8", SOFTMAX, attr("max_0", axes=(1, 1)), "are not some of the loop axes"),
+    ("H8", SOFTMAX, attr("max_0", axes=(1, 0)), "are not some of the loop axes"),
+    ("H8", SOFTMAX, attr("max_0", axes=1), "are not some of the loop axes"),
+    ("H8", SOFTMAX, reading("sum_0", "max_0"), "does not extend"),
+    ("H4", SOFTMAX, attr("max_0", axes=(0,)), "repeats (3, 1), not (1, s0)"),
+    ("H4", SOFTMAX, reading("sub_0", "load_0", "max_0"), "inputs with"),
+    ("G2", SOFTMAX, view("sum_0", dtype=INT32), "Sum of float32"),
+    ("G5", SOFTMAX, attr("scalar_0", value=True), "does not represent"),
+    ("G4", SOFTMAX, attr("scalar_0", value=FOREIGN), "foreign"),
+    ("G2", GATHER, view("load_0", dtype=FLOAT32), "Load of"),
+    ("G2", GATHER, reading("gather_0", "data_0", "data_0"), "an index of float32"),
+    ("G3", GATHER, reading("gather_0", "data_0"), "Gather has 1 inputs"),
+    ("G5", GATHER, attr("gather_0", index_size=None), "holds a NoneType"),
+    ("G5", GATHER, attr("gather_0", index_size=1.0), "index_size is 1.0"),
+    ("H2", GATHER, view("gather_0", strides=(0, 0)), "strides[1] is 0"),
+    ("H9", GATHER, view("gather_0", repeats=(1, 4), strides=(0, 1)), "its index extends along axis 0"),
+    ("F5", GATHER, attr("gather_0", index_size=11), "reads elements 0..43 of a tensor of 40"),
+    ("F5", GATHER, attr("gather_0", offset=1), "reads elements 1..40"),
+    ("F2", samples.concat, attr("store_1", offset=5), "do not cover the output's 24 elements once"),
+    ("F2", samples.concat, attr("store_1", offset=1), "do not cover"),
+    ("F2", samples.concat, view("store_1", strides=(5, 1)), "do not cover"),
+    ("F2", samples.concat, lambda f: replace(f, graphs=f.graphs[:1]), "do not cover"),
     ("F1", STATIC, fused(graphs=()), "no graph"),
     ("F1", STATIC, lambda f: replace(f, graphs=f.graphs * 2), "share a name"),
     ("F2", STATIC, lambda f: replace(f, inputs=f.inputs[:1]), "there is no input 1"),
@@ -189,14 +221,20 @@ BROKEN = [
         "F2",
         STATIC,
         lambda f: replace(f, graphs=f.graphs + (replace(f.graphs[0], name="again"),)),
-        "written twice",
+        "do not cover the output's 24576 elements once",
     ),
     ("F2", samples.through_workspace, lambda f: replace(f, graphs=f.graphs[::-1]), "before it is written"),
     (
         "F2",
         samples.through_workspace,
         lambda f: replace(f, graphs=(f.graphs[0], replace(f.graphs[0], name="again"), f.graphs[1])),
-        "written twice",
+        "do not cover the workspace's 12 elements once",
+    ),
+    (
+        "F2",
+        samples.through_workspace,
+        lambda f: replace(f, graphs=f.graphs + (replace(f.graphs[0], name="again"),)),
+        "written after it is read",
     ),
     ("F3", DYNAMIC, lambda f: replace(f, sizes=(SizeVar("s0", InputDim(0, 4)),) + f.sizes[1:]), "not there"),
     (
@@ -251,9 +289,7 @@ def test_an_input_need_not_be_read():
 
 
 def test_every_invariant_is_mutated():
-    expected = (
-        {"G%d" % i for i in range(1, 8)} | {"H%d" % i for i in range(1, 8)} | {"F%d" % i for i in range(1, 6)}
-    )
+    expected = {"%s%d" % (form, i) for form, n in (("G", 7), ("H", 9), ("F", 5)) for i in range(1, n + 1)}
     assert {row[0] for row in BROKEN} == expected
 
 
@@ -332,3 +368,44 @@ def test_the_error_names_its_place():
 )
 def test_represents(dtype, value, expected):
     assert represents(dtype, value) is expected
+
+
+GRIDS = [
+    ([((12, 1),)], [0], 12, True),
+    ([((3, 4), (4, 1))], [0], 12, True),
+    ([((4, 1), (3, 4))], [0], 12, True),  # a transpose
+    ([((2, 6), (3, 1))] * 2, [0, 3], 12, True),
+    ([((2, 6), (3, 1))] * 2, [0, 2], 12, False),  # they meet
+    ([((2, 6), (2, 1)), ((2, 6), (4, 1))], [0, 2], 12, True),
+    ([((2, 6), (2, 1)), ((6, 1),), ((2, 1),)], [0, 2, 10], 12, False),
+    ([((6, 1),), ((2, 3), (3, 1))], [0, 6], 12, True),  # one part with its axes merged
+    ([((2, 6), (2, 3), (3, 1))], [0], 12, True),
+    ([((5, 1),), ((7, 1),)], [0, 5], 12, True),
+    ([((5, 1),), ((7, 1),)], [0, 4], 12, False),
+    ([((4, 3), (4, 2))], [0], 16, False),  # strides 3 and 2 are no grid, and elements are hit twice
+    ([((2, 3), (3, 1)), ((2, 2), (3, 4))], [0, 6], 12, False),
+    ([((6, 2),), ((6, 2),)], [0, 1], 12, True),
+    ([((6, 2),), ((6, 2),)], [0, 0], 12, False),
+    ([((12, 1),)], [1], 12, False),
+    ([((12, -1),)], [11], 12, False),
+    ([((0, 1),)], [0], 0, True),
+    ([((0, 1),), ((3, 1),)], [0, 0], 3, True),
+    ([()], [0], 1, True),
+    ([(), ()], [0, 1], 2, True),
+    ([(), ()], [0, 0], 2, False),
+]
+
+
+@pytest.mark.parametrize("dims, offsets, count, once", GRIDS)
+def test_parts_that_cover_a_tensor_once(dims, offsets, count, once):
+    """Against counting the elements one by one."""
+    parts = [Part(None, offset, d) for offset, d in zip(offsets, dims)]
+    seen = []
+    for part in parts:
+        index = np.full((), part.offset)
+        for extent, stride in part.dims:
+            index = index[..., None] + np.arange(extent) * stride
+        seen += index.reshape(-1).tolist()
+    by_hand = sorted(seen) == list(range(count)) and all(s > 0 for p in parts for _, s in p.dims)
+    assert by_hand == once
+    assert (first_wrong(parts, count) is None) == once

@@ -14,9 +14,9 @@
         %broadcast_0: float32[z0, z1] = Broadcast(%abs_0, axis=z0)
 
 A view's entries are an axis's name (the tensor extends along it), 1, or `=size` for anything else. Strides
-are printed for Load and Store, elsewhere where they are not the dense row-major ones. `# from` lists the TF
-nodes of origin; text after any other # is a comment. The same graph always gives the same text. ImplGraphs
-add the axes' types, each node's loops and each tensor's place in UB; they are printed only.
+are printed for Load, Gather and Store, elsewhere where they are not the dense row-major ones. `# from` lists
+the TF nodes of origin; text after any other # is a comment. The same graph always gives the same text.
+ImplGraphs add the axes' types, each node's loops and each tensor's place in UB; they are printed only.
 
 On entry graphs may break invariants (a dump must show a wrong graph too); what `parse_*` returns is not
 verified.
@@ -43,7 +43,7 @@ from tf_autofuse.ir.dtypes import BY_NAME, DType
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import Size, SizeExpr, known_equal, parse, to_text
 
-_STRIDES_SHOWN = ("Load", "Store")
+_STRIDES_SHOWN = ("Load", "Gather", "Store")
 
 
 def dump(value) -> str:
@@ -106,6 +106,8 @@ def _node_line(graph: AscGraph, node: AscNode) -> str:
     arguments = ["%%%s%s" % (r.node, ".%d" % r.output if r.output else "") for r in node.inputs]
     for name, value in node.attrs:
         shown = _axis_name(graph, value) if name == "axis" and type(value) is int else _attr(value)
+        if name == "axes" and graph.form == "hint" and isinstance(value, tuple):
+            shown = "(%s)" % ", ".join(_axis_name(graph, i) if type(i) is int else _attr(i) for i in value)
         arguments.append("%s=%s" % (name, shown))
     views = [_view(graph, y) for y in node.outputs]
     line = "%%%s: %s = %s(%s)" % (
@@ -372,9 +374,7 @@ def _parse_node(line: str, axes, order: Tuple[int, ...]) -> AscNode:
             inputs.append(TensorRef(source, int(output or 0)))
         else:
             key, value = argument.split("=", 1)
-            node_attrs.append(
-                (key, axes[value].id if key == "axis" and value in axes else _parse_attr(value))
-            )
+            node_attrs.append((key, _parse_axes(key, value, axes)))
     rest, _, comment = rest[end + 1 :].partition("#")
     origin = (
         tuple(o.strip() for o in comment.strip()[5:].split(","))
@@ -390,6 +390,15 @@ def _parse_node(line: str, axes, order: Tuple[int, ...]) -> AscNode:
         outputs = [TensorAttr(y.dtype, y.axis, y.repeats, s) for y, s in zip(outputs, strides)]
     sched = Sched() if type_ in AXISLESS else Sched(axis=order)
     return AscNode(name, type_, tuple(inputs), tuple(outputs), tuple(node_attrs), sched, origin)
+
+
+def _parse_axes(key: str, text: str, axes):
+    """The attribute's value; names of loop axes become their ids."""
+    if key == "axis" and text in axes:
+        return axes[text].id
+    if key == "axes" and text.startswith("("):
+        return tuple(axes[t].id if t in axes else _parse_attr(t) for t in _split(text[1:-1]))
+    return _parse_attr(text)
 
 
 def _strides(text: str) -> List[str]:

@@ -3,12 +3,14 @@
 Why: a stage that makes a wrong graph is found where it stands, not three stages later as a wrong number.
 Called by tests on everything, by lowering and schedule on what they make. On entry any value of the IR's
 classes, on exit it holds the invariants, or VerifyError names graph, node, invariant and what was found.
-(G1..G7: ir/verify_nodes.py; ImplGraphs: ir/verify_impl.py.)
+(G1..G7: ir/verify_nodes.py; F5 and what of F2 concerns single elements: ir/verify_access.py; ImplGraphs:
+ir/verify_impl.py.)
 """
 from typing import Sequence
 
 from tf_autofuse.ir.asc_graph import AXISLESS, AscGraph, AscNode, AxisType, FusedGraph, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
+from tf_autofuse.ir.verify_access import check_accesses
 from tf_autofuse.ir.verify_nodes import (
     Checker,
     VerifyError,
@@ -23,7 +25,6 @@ from tf_autofuse.symbolic.size import (
     evaluate,
     is_static,
     known_equal,
-    product,
     symbols_of,
     to_text,
 )
@@ -36,7 +37,7 @@ def _same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
 
 
 def verify_hint(graph: AscGraph) -> None:
-    """Raises VerifyError unless `graph` is a well-formed HintGraph (G1..G7, H1..H7)."""
+    """Raises VerifyError unless `graph` is a well-formed HintGraph (G1..G7, H1..H9)."""
     check = Checker(graph.name)
     check.require(graph.form == "hint", "H1", None, "form is %r", graph.form)
     check.require(len(graph.axes) >= 1, "H7", None, "no axis")
@@ -55,6 +56,7 @@ def verify_hint(graph: AscGraph) -> None:
         graph.loop_axes == order, "H1", None, "loop_axes %s are not the axes %s", graph.loop_axes, order
     )
     full = tuple(a.size for a in graph.axes)
+    reduced = {order.index(a) for n in graph.nodes if is_reduction(n) for a in n.attr("axes")}
     readers = graph.consumers()
     for node in graph.nodes:
         for y in node.outputs:
@@ -62,17 +64,30 @@ def verify_hint(graph: AscGraph) -> None:
                 check.require(y.axis == (), "H1", node, "%s has axes in its view", node.type)
                 continue
             check.require(y.axis == order, "H1", node, "view over axes %s, not %s", y.axis, order)
-            _check_extents(check, node, y, full)
+            _check_extents(check, node, y, full, _index_extents(graph, node, full))
         check.require(node.sched.loop_axis == -1, "H1", node, "has a loop axis")
         wanted = () if node.type in AXISLESS else order
         check.require(
             node.sched.axis == wanted, "H1", node, "sched.axis is %s, not %s", node.sched.axis, wanted
         )
-        _check_hint_node(check, graph, node, full, readers)
+        _check_hint_node(check, graph, node, full, readers, reduced)
     check_every_node_is_read(check, graph)
 
 
-def _check_extents(check: Checker, node: AscNode, y: TensorAttr, full) -> None:
+def is_reduction(node: AscNode) -> bool:
+    """Whether the node's row of the op table is a reduction."""
+    from tf_autofuse.ops.table import ASC_OPS
+
+    return node.type in ASC_OPS and ASC_OPS[node.type].reduces
+
+
+def _index_extents(graph: AscGraph, node: AscNode, full) -> Sequence[Size]:
+    """The extents of a Gather's index, all 1 for a Scalar and for other nodes."""
+    repeats = graph.tensor(node.inputs[1]).repeats if node.type == "Gather" else ()
+    return repeats or tuple(1 for _ in full)
+
+
+def _check_extents(check: Checker, node: AscNode, y: TensorAttr, full, by_index: Sequence[Size]) -> None:
     empty = any(known_equal(r, 0) for r in y.repeats)
     for i, (repeat, stride) in enumerate(zip(y.repeats, y.strides)):
         check.require(
@@ -90,11 +105,17 @@ def _check_extents(check: Checker, node: AscNode, y: TensorAttr, full) -> None:
             )
         elif not empty:
             check.require(
-                not known_equal(stride, 0), "H2", node, "strides[%d] is 0 but repeats[%d] is %s", i, i, repeat
+                not known_equal(stride, 0) or not known_equal(by_index[i], 1),
+                "H2",
+                node,
+                "strides[%d] is 0 but repeats[%d] is %s",
+                i,
+                i,
+                repeat,
             )
 
 
-def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, readers) -> None:
+def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, readers, reduced) -> None:
     sources = [graph.node(r.node) for r in node.inputs]
     if node.type in ("Data", "Scalar"):
         return
@@ -107,7 +128,7 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
             sources[0].type if sources else "",
         )
         return
-    if node.type == "Load":
+    if node.type in ("Load", "Gather"):
         source = sources[0]
         check.require(
             source.type == "Data" or (source.type == "Workspace" and not source.inputs),
@@ -117,8 +138,7 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
             source.type,
             source.name,
         )
-        return
-    for source in sources:
+    for source in sources[1:] if node.type in ("Load", "Gather") else sources:
         check.require(
             source.type not in ("Data", "Output", "Workspace", "Store"),
             "H3",
@@ -128,18 +148,36 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
             source.name,
         )
     shapes = [graph.tensor(r).repeats for r, s in zip(node.inputs, sources) if s.type != "Scalar"]
+    if node.type == "Load":
+        return
+    if node.type == "Gather":
+        for i, index in enumerate(shapes[-1] if sources[1].type != "Scalar" else ()):
+            check.require(
+                known_equal(index, 1) or known_equal(index, node.y.repeats[i]),
+                "H9",
+                node,
+                "its index extends along axis %d, it does not",
+                i,
+            )
+        return
     if node.type == "Store":
         check.require(bool(shapes), "H6", node, "stores the Scalar %s", node.inputs[0].node)
+        for i, size in enumerate(full):
+            check.require(
+                known_equal(node.y.repeats[i], size) or i in reduced,
+                "H6",
+                node,
+                "repeats %s are not full, %s",
+                node.y.repeats,
+                full,
+            )
         check.require(
-            _same_sizes(node.y.repeats, full), "H6", node, "repeats %s are not full, %s", node.y.repeats, full
-        )
-        check.require(
-            _same_sizes(shapes[0], full),
+            _same_sizes(shapes[0], node.y.repeats),
             "H6",
             node,
-            "its input's repeats %s are not full, %s",
+            "its input's repeats %s are not its own, %s",
             shapes[0],
-            full,
+            node.y.repeats,
         )
         to = [r.type for r in readers[node.name]]
         check.require(len(to) == 1 and to[0] in ("Output", "Workspace"), "H6", node, "is read by %s", to)
@@ -165,6 +203,16 @@ def _check_hint_node(check: Checker, graph: AscGraph, node: AscNode, full, reade
             "axis %d has size 1: no change",
             node.attr("axis"),
         )
+    elif is_reduction(node):
+        positions = [node.y.axis.index(a) for a in node.attr("axes")]
+        for i in positions:
+            check.require(
+                known_equal(before[i], full[i]), "H8", node, "its input does not extend along axis %d", i
+            )
+        wanted = tuple(1 if i in positions else r for i, r in enumerate(before))
+        check.require(
+            not all(known_equal(before[i], 1) for i in positions), "H8", node, "nothing is reduced"
+        )
     else:
         wanted = before
     for y in node.outputs:
@@ -188,11 +236,12 @@ def verify_fused(fused: FusedGraph) -> None:
     _check_fused_sizes(check, fused)
     _check_guards(check, fused)
     for values in trial_values(fused):
-        _check_accesses(check, fused, values)
+        check_accesses(check, fused, values)
 
 
 def _check_io(check: Checker, fused: FusedGraph) -> None:
-    written, filled = set(), set()
+    written = set()
+    filled, read = {}, {}  # workspace -> dtype
     for graph in fused.graphs:
         for node in graph.nodes:
             index = node.attr("index")
@@ -216,20 +265,27 @@ def _check_io(check: Checker, fused: FusedGraph) -> None:
                     index,
                     fused.outputs[index].dtype.name,
                 )
-                check.require(index not in written, "F2", node, "output %d is written twice", index)
                 written.add(index)
             elif node.type == "Workspace" and not node.inputs:
                 check.require(index in filled, "F2", node, "workspace %d is read before it is written", index)
+                check.require(
+                    filled[index] is node.y.dtype, "F2", node, "workspace %d is %s", index, filled[index].name
+                )
+                read[index] = node.y.dtype
         for node in graph.of_type("Workspace"):
             if node.inputs:
+                index = node.attr("index")
                 check.require(
-                    node.attr("index") not in filled,
+                    index not in read, "F2", node, "workspace %d is written after it is read", index
+                )
+                check.require(
+                    filled.setdefault(index, node.y.dtype) is node.y.dtype,
                     "F2",
                     node,
-                    "workspace %d is written twice",
-                    node.attr("index"),
+                    "workspace %d is %s",
+                    index,
+                    filled[index].name,
                 )
-                filled.add(node.attr("index"))
     missing = sorted(set(range(len(fused.outputs))) - written)
     check.require(not missing, "F2", None, "output %s is not used", missing)
 
@@ -314,57 +370,3 @@ def trial_values(fused: FusedGraph):
                 values[v.name] = evaluate(v.source, values)
         if all(g.holds(values) for g in fused.guards):
             yield values
-
-
-def _check_accesses(check: Checker, fused: FusedGraph, values) -> None:
-    shown = ", ".join("%s = %d" % pair for pair in values.items()) or "static sizes"
-    for graph in fused.graphs:
-        readers = graph.consumers()
-        for node in graph.of_type("Load", "Store"):
-            extents = [evaluate(r, values) for r in node.y.repeats]
-            strides = [evaluate(s, values) for s in node.y.strides]
-            offset = evaluate(node.attr("offset", 0), values)
-            if node.type == "Load":
-                source = graph.node(node.inputs[0].node)
-                if source.type != "Data" or 0 in extents:
-                    continue
-                count = evaluate(product(fused.inputs[source.attr("index")].dims), values)
-                steps = [(e - 1) * s for e, s in zip(extents, strides)]
-                low, high = offset + sum(min(s, 0) for s in steps), offset + sum(max(s, 0) for s in steps)
-                check.require(
-                    0 <= low and high < count,
-                    "F5",
-                    node,
-                    "reads elements %d..%d of an input of %d elements (%s)",
-                    low,
-                    high,
-                    count,
-                    shown,
-                )
-                continue
-            for output in readers[node.name]:
-                if output.type == "Output":
-                    count = evaluate(product(fused.outputs[output.attr("index")].dims), values)
-                    check.require(
-                        offset == 0 and _covers(extents, strides, count),
-                        "F5",
-                        node,
-                        "extents %s with strides %s at %d do not cover the output's %d elements once (%s)",
-                        extents,
-                        strides,
-                        offset,
-                        count,
-                        shown,
-                    )
-
-
-def _covers(extents, strides, count: int) -> bool:
-    """Whether the index map hits each of 0..count-1 exactly once."""
-    if 0 in extents or count == 0:
-        return 0 in extents and count == 0
-    step = 1
-    for stride, extent in sorted((s, e) for e, s in zip(extents, strides) if e != 1):
-        if stride != step:
-            return False
-        step *= extent
-    return step == count

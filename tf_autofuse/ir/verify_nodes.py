@@ -11,20 +11,20 @@ from typing import Iterable, Optional, Sequence, Tuple
 import numpy as np
 
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, AxisType
-from tf_autofuse.ir.dtypes import ALL_DTYPES, BFLOAT16, BOOL, DType
+from tf_autofuse.ir.dtypes import ALL_DTYPES, BFLOAT16, BOOL, DType, INT32, INT64
 from tf_autofuse.symbolic.guards import InputDim, SizeVar
 from tf_autofuse.symbolic.size import SizeExpr, symbols_of
 
-STRUCTURAL = ("Data", "Scalar", "Load", "Broadcast", "Store", "Output", "Workspace")
+STRUCTURAL = ("Data", "Scalar", "Load", "Gather", "Broadcast", "Store", "Output", "Workspace")
+#: Least and most inputs of structural nodes (most -1: any number).
 _INPUT_COUNT = {
-    "Data": (0,),
-    "Scalar": (0,),
-    "Load": (1,),
-    "Broadcast": (1,),
-    "Store": (1,),
-    "Output": (1,),
-    "Workspace": (0, 1),
+    "Data": (0, 0),
+    "Scalar": (0, 0),
+    "Gather": (2, 2),
+    "Output": (1, -1),
+    "Workspace": (0, -1),
 }
+_INDEX_DTYPES = (INT32, INT64)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -200,7 +200,7 @@ def check_nodes(
         _check_attrs(check, graph, node, declared)
         _check_type(check, graph, node, earlier, extra_types)
         if node.type in ("Data", "Output", "Workspace"):
-            key = (node.type, node.attr("index"), len(node.inputs))
+            key = (node.type, node.attr("index"), bool(node.inputs))
             check.require(key not in indexes, "G6", node, "a second %s of index %d", node.type, key[1])
             indexes.add(key)
         earlier[node.name] = node
@@ -240,8 +240,9 @@ def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared) -> No
         check.require(type(index) is int and index >= 0, "G5", node, "index is %r", index)
     if node.type == "Scalar":
         value = node.attr("value")
+        symbolic = isinstance(value, SizeExpr) and node.y.dtype is not BOOL
         check.require(
-            represents(node.y.dtype, value),
+            symbolic or represents(node.y.dtype, value),
             "G5",
             node,
             "%s does not represent the value %r exactly",
@@ -252,16 +253,27 @@ def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared) -> No
         check.require(
             node.attr("axis") in {a.id for a in graph.axes}, "G5", node, "axis is %r", node.attr("axis")
         )
-    if node.type in ("Load", "Store"):
-        offset = node.attr("offset", 0)
-        check.require(type(offset) is int or isinstance(offset, SizeExpr), "G5", node, "offset is %r", offset)
+    wanted = {"Load": ("offset",), "Store": ("offset",), "Gather": ("offset", "index_stride", "index_size")}
+    for name in wanted.get(node.type, ()):
+        size = node.attr(name, 0 if name == "offset" else None)
+        check.require(type(size) is int or isinstance(size, SizeExpr), "G5", node, "%s is %r", name, size)
 
 
 def _check_type(check: Checker, graph: AscGraph, node: AscNode, earlier, extra_types) -> None:
     ins = [earlier[r.node].outputs[r.output].dtype for r in node.inputs]
     if node.type in STRUCTURAL or node.type in extra_types:
-        counts = _INPUT_COUNT.get(node.type, (1,))
-        check.require(len(ins) in counts, "G3", node, "%s has %d inputs", node.type, len(ins))
+        least, most = _INPUT_COUNT.get(node.type, (1, 1))
+        check.require(
+            least <= len(ins) and (len(ins) <= most or most < 0),
+            "G3",
+            node,
+            "%s has %d inputs",
+            node.type,
+            len(ins),
+        )
+        if node.type == "Gather":
+            index = ins.pop()
+            check.require(index in _INDEX_DTYPES, "G2", node, "an index of %s", index.name)
         check.require(
             all(d is node.y.dtype for d in ins),
             "G2",
@@ -301,3 +313,13 @@ def _check_type(check: Checker, graph: AscGraph, node: AscNode, earlier, extra_t
         expected.name,
         node.y.dtype.name,
     )
+    if row.reduces and graph.form == "hint":
+        axes = node.attr("axes")
+        known = [a.id for a in graph.axes]
+        check.require(
+            isinstance(axes, tuple) and bool(axes) and [i for i in known if i in axes] == list(axes),
+            "H8",
+            node,
+            "axes %r are not some of the loop axes, in their order",
+            axes,
+        )

@@ -7,7 +7,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
 from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math,
-                             tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view, tf_compare_select,
+                             ascir_reduce, tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view,
+                             tf_compare_select,
                              tf_grad, tf_math)
 from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
 from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
@@ -27,7 +28,8 @@ def _index(rows, keys) -> Dict[str, object]:
 
 
 ASC_OPS: Mapping[str, AscOp] = _index(
-    ascir_arithmetic.ROWS + ascir_bits.ROWS + ascir_cast.ROWS + ascir_compare.ROWS + ascir_math.ROWS,
+    ascir_arithmetic.ROWS + ascir_bits.ROWS + ascir_cast.ROWS + ascir_compare.ROWS + ascir_math.ROWS +
+    ascir_reduce.ROWS,
     lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
     tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS +
@@ -49,12 +51,15 @@ class Support(NamedTuple):
 def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, target: str) -> str:
     """Why `target` has no way to do this AscIR call, as a sentence; '' where it has one.
 
-    The host target computes every row in C; the ascend target needs an Ascend C form for the dtypes.
+    The host target needs a C form for the dtypes where a row has any or is a reduction, the ascend target an
+    Ascend C form.
     """
     row = ASC_OPS[asc_type]
-    if target != "ascend":
-        return ""
     key = row.form_key(in_dtypes, out_dtype)
+    if target != "ascend":
+        if key in row.host or not (row.host or row.reduces):
+            return ""
+        return "The host target has no %s of %s." % (asc_type, in_dtypes[-1].name)
     if key in row.ascend:
         return ""
     if asc_type == "Cast":

@@ -12,6 +12,11 @@ class GuardFailure(Exception):
     """The run-time dims are not what a fused graph was made for. Not a bug: the fallback gives the result."""
 
 
+class ValueCheckFailed(GuardFailure):
+    """An element of an input is not one that a fused graph computes (an index out of range): as for dims, the
+    fallback gives the result, or TF's error."""
+
+
 GUARD_KINDS = ("eq", "broadcast")
 
 

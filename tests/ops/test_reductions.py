@@ -1,0 +1,99 @@
+"""The numpy meaning of AscIR's reductions against TensorFlow's own kernels."""
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tf_autofuse.ir.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, INT32, INT64, INT8, UINT8
+from tf_autofuse.ops.ascir_reduce import start_value
+from tf_autofuse.ops.numpy_handler import evaluate_call
+
+_TF = {"Sum": tf.reduce_sum, "Prod": tf.reduce_prod, "Max": tf.reduce_max, "Min": tf.reduce_min,
+       "All": tf.reduce_all, "Any": tf.reduce_any}
+NAN, INF = np.nan, np.inf
+LOWEST = float(np.finfo(np.float32).min)
+
+
+def by_tf(asc_type, x, axes):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        p = tf.compat.v1.placeholder(x.dtype, x.shape)
+        if asc_type in _TF:
+            y = _TF[asc_type](p, axes, keepdims=True)
+        else:
+            y = tf.expand_dims(getattr(tf, asc_type.lower())(p, axes[0]), axes[0])
+        return session.run(y, {p: x})
+
+
+def ours(asc_type, x, axes):
+    dtype = BY_NAME[x.dtype.name]
+    result = INT64 if asc_type.startswith("Arg") else dtype
+    return evaluate_call(asc_type, [x], [dtype], {"axes": axes}, result)
+
+
+def data(dtype, shape):
+    rng = np.random.RandomState(len(shape))
+    if dtype is BOOL:
+        return rng.rand(*shape) < 0.7
+    if dtype.is_floating:
+        return rng.randn(*shape).astype(dtype.numpy)
+    low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+    return rng.randint(low, high, shape, dtype.numpy) if dtype.bytes < 8 else rng.randint(low, high, shape)
+
+
+@pytest.mark.parametrize("dtype", (FLOAT32, FLOAT64, INT8, UINT8, INT32, INT64), ids=str)
+@pytest.mark.parametrize("shape, axes", [((5,), (0,)), ((3, 5), (1,)), ((3, 5), (0,)), ((2, 3, 4), (0, 2)),
+                                         ((2, 3, 4), (1,)), ((2, 0, 3), (1,)), ((0, 3), (1,)),
+                                         ((3, 1), (1,))])
+def test_against_tf(dtype, shape, axes):
+    x = data(dtype, shape)
+    for asc_type in ("Sum", "Prod", "Max", "Min") + (("ArgMax", "ArgMin") if len(axes) == 1 and
+                                                     shape[axes[0]] else ()):
+        expected, found = by_tf(asc_type, x, axes), ours(asc_type, x, axes)
+        assert expected.shape == found.shape and expected.dtype == found.dtype, asc_type
+        if dtype.is_floating and asc_type in ("Sum", "Prod"):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=asc_type)
+        else:
+            np.testing.assert_array_equal(found, expected, asc_type)
+
+
+@pytest.mark.parametrize("shape, axes", [((5,), (0,)), ((3, 5), (1,)), ((2, 0), (1,)), ((2, 3, 4), (0, 2))])
+def test_bool(shape, axes):
+    x = data(BOOL, shape)
+    for asc_type in ("All", "Any"):
+        np.testing.assert_array_equal(ours(asc_type, x, axes), by_tf(asc_type, x, axes))
+
+
+@pytest.mark.parametrize("row", [
+    [NAN, 1, 2], [1, NAN, 2], [1, 2, NAN], [NAN, NAN, NAN], [NAN], [-INF, NAN], [INF, NAN, 1], [-INF, -INF],
+    [-INF, LOWEST], [LOWEST, -INF, LOWEST], [-INF, 0.0], [1, 3, 3, 2], [INF, -INF], [1e38, 1e38, 1e38, 1e38],
+], ids=str)
+def test_special_values(row):
+    x = np.array([row, row[::-1], [-v for v in row]], np.float32)
+    for asc_type in ("Sum", "Prod", "Max", "Min", "ArgMax", "ArgMin"):
+        np.testing.assert_array_equal(ours(asc_type, x, (1,)), by_tf(asc_type, x, (1,)), asc_type)
+
+
+def test_one_element_is_copied():
+    x = np.array([[-0.0], [NAN]], np.float32)
+    for asc_type in ("Sum", "Prod", "Max", "Min"):
+        expected, found = by_tf(asc_type, x, (1,)), ours(asc_type, x, (1,))
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found[0]), np.signbit(expected[0]))
+
+
+def test_an_index_over_several_axes_is_row_major():
+    x = np.zeros((2, 3, 4), np.float32)
+    x[1, 0, 2], x[0, 2, 3] = 5, -5
+    assert ours("ArgMax", x, (0, 2)).reshape(-1).tolist() == [6, 0, 0]
+    assert ours("ArgMin", x, (0, 1, 2)).reshape(-1).tolist() == [11]
+
+
+def test_start_values():
+    assert start_value("Sum", FLOAT32) == 0 and isinstance(start_value("Sum", FLOAT32), float)
+    assert start_value("Prod", INT8) == 1 and start_value("Max", INT8) == -128
+    assert start_value("Min", UINT8) == 255
+    assert start_value("Max", FLOAT64) == -INF and start_value("ArgMax", FLOAT32) == LOWEST
+    assert start_value("All", BOOL) is True and start_value("Any", BOOL) is False
+    for asc_type in ("Sum", "Prod", "Max", "Min"):
+        for dtype in (FLOAT32, INT32):
+            empty = ours(asc_type, np.zeros((0,), dtype.numpy), (0,))
+            np.testing.assert_array_equal(empty, [start_value(asc_type, dtype)])
