@@ -7,10 +7,10 @@ Narrower integers take the low bits of the int32 result, uint32 those of the int
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8,
-                                   UINT32,
-                                   UINT64, UINT8)
+from tf_autofuse.ir.dtypes import (ALL_DTYPES, BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64,
+                                   INT8, UINT32, UINT64, UINT8)
 from tf_autofuse.ops.forms import scratch
+from tf_autofuse.ops import host_forms as host
 from tf_autofuse.ops.schema import AscOp
 
 
@@ -100,5 +100,6 @@ _CONVERTIBLE = (FLOAT32, FLOAT16, BFLOAT16, INT8, UINT8, INT16, INT32, INT64, BO
 ROWS = (
     # CastEighths is at most 210, so that whatever the pair, 8 KiB are enough.
     AscOp("Cast", 1, "attr", _forms(), _evaluate, tmp_bytes=scratch(256), header="cast.h",
-          cost=(("Cast", 1),)),
+          cost=(("Cast", 1),),
+          host={(s, t): host.cast(s, t) for s in ALL_DTYPES for t in ALL_DTYPES if s is not t}),
 )

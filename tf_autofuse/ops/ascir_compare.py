@@ -4,11 +4,13 @@ A bool is one byte, 0 or 1, in UB and in GM. Compare ops are IEEE: every compari
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, UINT8
+from tf_autofuse.ir.dtypes import ALL_DTYPES, BOOL, FLOAT16, FLOAT32, INT16, INT32, INT64, INT8, UINT8
 from tf_autofuse.ops.forms import MOVABLE, NATIVE_FLOATS, for_dtypes, helper, scratch
+from tf_autofuse.ops import host_forms as host
 from tf_autofuse.ops.schema import AscOp
 
 _COMPARED = (FLOAT32, FLOAT16, INT32, INT16, INT8, UINT8, INT64)
+_SYMBOLS = {"EQ": "==", "NE": "!=", "GT": ">", "GE": ">=", "LT": "<", "LE": "<="}
 _MIRRORED = {"EQ": "EQ", "NE": "NE", "GT": "LT", "GE": "LE", "LT": "GT", "LE": "GE"}
 
 
@@ -24,19 +26,23 @@ def _compare(name, mode, function):
     dtypes = _COMPARED + ((BOOL,) if mode in ("EQ", "NE") else ())
     return AscOp(name, 2, "bool", for_dtypes(dtypes, forms), lambda i, a, d: function(*i),
                  tmp_bytes=_scratch_of_compare, header="compare.h", commutative=mode in ("EQ", "NE"),
-                 cost=(("Compare" + mode, 1), ("Select", 0.5), ("Cast", 0.5)))
+                 cost=(("Compare" + mode, 1), ("Select", 0.5), ("Cast", 0.5)),
+                 host=host.with_halves(host.each(host.NUMBERS + (BOOL,),
+                                                 lambda d: "({0} %s {1})" % _SYMBOLS[mode]), 2, to_bool=True))
 
 
-def _classify(name, function):
+def _classify(name, function, expression):
     return AscOp(name, 1, "bool", for_dtypes(NATIVE_FLOATS, helper(name, 1)), lambda i, a, d: function(i[0]),
                  tmp_bytes=scratch(64, 32), header="classify.h",
-                 cost=(("And", 2), ("Adds", 1), ("Maxs", 1), ("Mins", 1), ("Muls", 1), ("Cast", 1.5)))
+                 cost=(("And", 2), ("Adds", 1), ("Maxs", 1), ("Mins", 1), ("Muls", 1), ("Cast", 1.5)),
+                 host=host.with_halves(host.each(host.SINGLES, lambda d: expression.format(
+                     "{0}", size=host.magnitude(d), inf=host.builtin(d, "inf") + "()")), 1, to_bool=True))
 
 
-def _logical(name, arity, function, tmp_bytes=32):
+def _logical(name, arity, function, expression):
     return AscOp(name, arity, "bool", {BOOL: helper(name, arity)}, lambda i, a, d: function(*i),
-                 tmp_bytes=lambda item, count: tmp_bytes, header="bitwise.h", in_place=True,
-                 cost=(("And", 0.5),), commutative=arity == 2)
+                 tmp_bytes=lambda item, count: 32, header="bitwise.h", in_place=True,
+                 cost=(("And", 0.5),), commutative=arity == 2, host={BOOL: expression})
 
 
 def _where(inputs, _attrs, _dtype):
@@ -66,14 +72,15 @@ ROWS = (
     _compare("Ge", "GE", np.greater_equal),
     _compare("Lt", "LT", np.less),
     _compare("Le", "LE", np.less_equal),
-    _classify("IsNan", np.isnan),
-    _classify("IsInf", np.isinf),
-    _classify("IsFinite", np.isfinite),
-    _logical("LogicalAnd", 2, np.logical_and),
-    _logical("LogicalOr", 2, np.logical_or),
-    _logical("LogicalNot", 1, np.logical_not, 32),
+    _classify("IsNan", np.isnan, "({0} != {0})"),
+    _classify("IsInf", np.isinf, "({size} == {inf})"),
+    _classify("IsFinite", np.isfinite, "({size} < {inf})"),
+    _logical("LogicalAnd", 2, np.logical_and, "({0} & {1})"),
+    _logical("LogicalOr", 2, np.logical_or, "({0} | {1})"),
+    _logical("LogicalNot", 1, np.logical_not, "({0} ^ 1)"),
     AscOp("Where", 3, "same", {**for_dtypes(MOVABLE, _WHERE_SCALARS), INT64: _WHERE}, _where,
           tmp_bytes=_scratch_of_where, header="where.h",
           cost=(("Cast", 0.5), ("CompareScalarNE", 0.5), ("Select", 1)),
-          note="moves bits, NaN payloads included"),
+          note="moves bits, NaN payloads included",
+          host=host.each(ALL_DTYPES, lambda d: "({0} ? {1} : {2})")),
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from tf_autofuse.ir.dtypes import FLOAT32
 from tf_autofuse.ops.forms import NATIVE_FLOATS, for_dtypes, helper, ops_scratch, unary
+from tf_autofuse.ops import host_forms as host
 from tf_autofuse.ops.schema import AscOp
 
 def _through_float64(function):
@@ -56,8 +57,7 @@ ROWS = (
     _instruction("Exp", np.exp, "Exp"),
     _instruction("Ln", np.log, "Exp"),
     AscOp("Sqrt", 1, "same", for_dtypes(NATIVE_FLOATS, unary("Sqrt")), lambda i, a, d: np.sqrt(i[0]),
-          in_place=True,
-          cost=(("Sqrt", 1),)),
+          in_place=True, cost=(("Sqrt", 1),), host=host.rounded("sqrt")),
     _helper("Expm1", 1, np.expm1, "ops_exp.h", 2, *_chain(9, 1, ("Mul", 8), ("Exp", 1), ("Select", 1))),
     _helper("Log1p", 1, np.log1p, "ops_exp.h", 4, *_chain(8, 1, ("Mul", 8), ("Sub", 2), ("Div", 1),
                                                           ("Exp", 1), ("Select", 1))),
