@@ -14,9 +14,16 @@
 #define TOGETHER 5   // [n] -> -a; all blocks in one call
 #define NO_TILING 6  // [n] -> -a; never finds a tiling
 #define NEGATIVE 7   // [n] -> a size that can't be
+#define PHASES 8     // [n] -> -a backwards: the second phase reads what all of the first has written
+#define GROUPS 9     // [n] -> how many blocks came in the call that wrote each element
+#define VALUES 10    // [n] -> -a; negative values are not for the kernel
 
 #ifndef FAIL_FROM
 #define FAIL_FROM 0
+#endif
+// The last phase ends so many blocks off.
+#ifndef PHASE_ERROR
+#define PHASE_ERROR 0
 #endif
 #ifndef ABI
 #define ABI 1
@@ -65,12 +72,27 @@ int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, vo
   const int64_t blocks = std::min<int64_t>(machine->core_num, (t->count + 255) / 256);
   t->per_block = blocks == 0 ? 0 : (t->count + blocks - 1) / blocks;
   *block_dim = static_cast<uint32_t>(blocks);
-  *workspace = KIND == WORKSPACE ? sizeof(float) * t->count : 0;
+  if (KIND == PHASES) *block_dim *= 2;
+  *workspace = KIND == WORKSPACE || KIND == PHASES ? sizeof(float) * t->count : 0;
   return 0;
 }
 
 #if KIND == TOGETHER
 int32_t autofuse_needs_all_blocks(void) { return 1; }
+#endif
+
+#ifdef COST
+int64_t autofuse_block_cost(const void*) { return COST; }
+#endif
+
+#if KIND == PHASES
+int32_t autofuse_phases(const void* tiling, uint32_t* ends, int32_t capacity) {
+  if (capacity < 2) return capacity + 1;
+  const Tiling* t = static_cast<const Tiling*>(tiling);
+  ends[0] = static_cast<uint32_t>(std::min<int64_t>(48, (t->count + 255) / 256));
+  ends[1] = 2 * ends[0] + PHASE_ERROR;
+  return 2;
+}
 #endif
 
 int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* workspace, const void* tiling,
@@ -84,10 +106,10 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
   float* out = static_cast<float*>(gm[inputs]);
   if (bytes[0] != sizeof(float) * t->count || bytes[inputs] != sizeof(float) * t->count) {
     std::snprintf(error, capacity, "gm_bytes is %llu", static_cast<unsigned long long>(bytes[0]));
-    return 2;
+    return 5;
   }
   if ((out == nullptr && t->count > 0) || reinterpret_cast<uintptr_t>(out) % 64 != 0 ||
-      (KIND == WORKSPACE && reinterpret_cast<uintptr_t>(workspace) % 64)) {
+      ((KIND == WORKSPACE || KIND == PHASES) && reinterpret_cast<uintptr_t>(workspace) % 64)) {
     std::snprintf(error, capacity, "an output is not aligned");
     return 3;
   }
@@ -95,9 +117,30 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
     std::snprintf(error, capacity, "blocks %u to %u of %u came alone", first, last, block_dim);
     return 4;
   }
+  if (KIND == PHASES) {
+    float* between = static_cast<float*>(workspace);
+    const uint32_t half = block_dim / 2;
+    if (first < half && last > half) {
+      std::snprintf(error, capacity, "blocks %u to %u lie in both phases", first, last);
+      return 6;
+    }
+    const uint32_t from = first < half ? first : first - half, to = first < half ? last : last - half;
+    for (int64_t i = from * t->per_block; i < std::min<int64_t>(to * t->per_block, t->count); ++i) {
+      if (first < half) {
+        between[i] = -a[i];
+      } else {
+        out[i] = between[t->count - 1 - i];
+      }
+    }
+    return 0;
+  }
   for (int64_t i = first * t->per_block; i < std::min<int64_t>(last * t->per_block, t->count); ++i) {
     if (fails) {
       out[i] = 1e30f;
+    } else if (KIND == VALUES && a[i] < 0) {
+      return 2;
+    } else if (KIND == GROUPS) {
+      out[i] = static_cast<float>(last - first);
     } else if (KIND == SUM) {
       const float v = std::fabs(a[i]) + static_cast<const float*>(gm[1])[i];
       out[i] = v < 0 ? 0 : v;

@@ -64,6 +64,8 @@ def meta(library, kind="SUM", **changes):
         size_count=rank,
         forward=[],
         small_bytes=65536,
+        core_num=48,
+        ub_size=196352,
     )
     result.update(changes)
     return result

@@ -1,6 +1,10 @@
 """The AscBackend op: kernels, plans, dynamic shapes, and the original ops wherever a kernel can't run."""
 
+import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,11 +110,21 @@ def test_one_kernel_serves_all_shapes(native, libraries, key):
             assert same_bits(fused(a, b), expected(a, b)), shape
     stats = native.stats()[key]
     assert stats["fallbacks"] == 0 and stats["calls"] == 2 * len(shapes)
-    # More shapes than slots in turn: each is planned again. Then the last ones are still known.
-    assert stats["plans"] == 2 * len(shapes)
-    for shape in shapes[-8:]:
-        fused(random(*shape), random(*shape))
-    assert native.stats()[key]["plans"] == 2 * len(shapes)
+    assert stats["plans"] == len(shapes)
+
+
+def test_more_shapes_than_are_kept(native, libraries, key):
+    """64 plans stay for good and 8 more for a while: 80 shapes in turn are planned again from the 65th on."""
+    native.register_kernel(key, meta(libraries("WORKSPACE"), "WORKSPACE"))
+    fused = Fused(key, "WORKSPACE")
+    for _ in range(2):
+        for size in range(80):
+            assert same_bits(fused(random(size)), -random(size)), size
+    assert native.stats()[key]["plans"] == 80 + 16
+    for size in list(range(64)) + list(range(72, 80)):
+        assert same_bits(fused(random(size)), -random(size)), size
+    stats = native.stats()[key]
+    assert stats["plans"] == 80 + 16 and stats["fallbacks"] == 0
 
 
 def test_a_guard_that_fails_gives_tensorflows_result(native, libraries, key):
@@ -188,6 +202,84 @@ def test_blocks_over_threads(native, libraries, key, kind):
         assert same_bits(fused(random(size)), -random(size))
     stats = native.stats()[key]
     assert stats["fallbacks"] == 0 and stats["errors"] == 0
+
+
+@pytest.mark.parametrize("cost", [None, 1, 10 ** 6])
+def test_a_phase_begins_when_the_one_before_has_ended(native, libraries, key, cost):
+    macros = {} if cost is None else {"COST": cost}
+    native.register_kernel(key, meta(libraries("PHASES", **macros), "PHASES", small_bytes=0))
+    fused = Fused(key, "PHASES")
+    for size in (1, 257, 5000, 100001, 0):
+        a = random(size) if size else np.zeros(0, "f")
+        assert same_bits(fused(a), -a[::-1]), size
+    stats = native.stats()[key]
+    assert stats["fallbacks"] == 0 and stats["errors"] == 0
+
+
+@pytest.mark.parametrize("error", [-1, 1])
+def test_phases_that_leave_blocks_out(native, libraries, key, error):
+    native.register_kernel(key, meta(libraries("PHASES", PHASE_ERROR=error), "PHASES"))
+    fused = Fused(key, "PHASES")
+    assert same_bits(fused(random(1000)), -random(1000))  # the original op
+    stats = native.stats()[key]
+    assert stats["fallbacks"] == 1 and "phases" in stats["last"]["refused"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
+    """48 blocks: up to 30 us in all the calling thread takes them in one call, beyond that nobody takes them all. A kernel
+    that does not know its cost (-1) is judged by its bytes. With one thread there is nothing to decide."""
+    costs = (1, 600, 700, 10 ** 18, -1)
+    program = [sys.executable, "-m", "tests.frontend.native_groups", str(threads)]
+    done = subprocess.run(program + [libraries("GROUPS", COST=cost) for cost in costs], stdout=subprocess.PIPE,
+                          cwd=str(Path(__file__).parents[2]), check=True)
+    found = iter(json.loads(done.stdout.decode().splitlines()[-1]))
+    for cost in costs:
+        for small_bytes in (0, 1 << 30):
+            low, high = next(found)
+            alone = threads == 1 or (cost * 48 <= 30000 if cost >= 0 else small_bytes > 0)
+            assert (low, high) == (48, 48) if alone else 0 < low <= high < 48, (cost, small_bytes, low, high)
+
+
+@pytest.mark.parametrize("cost", [1, 10 ** 6])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_value_that_is_not_for_the_kernel(native, libraries, key, capfd, cost, strict):
+    """No error and no warning, however often: the original op gives the result, and the kernel stays in use."""
+    native.set_strict(strict)
+    native.register_kernel(key, meta(libraries("VALUES", COST=cost), "VALUES"))
+    fused = Fused(key, "VALUES")
+    good = np.abs(random(48 * 256))
+    bad = good.copy()
+    bad[[300, 5000]] *= -1
+    for _ in range(5):
+        assert same_bits(fused(bad), -bad)
+    assert same_bits(fused(good), -good)
+    stats = native.stats()[key]
+    assert (stats["calls"], stats["fallbacks"], stats["errors"], stats["plans"]) == (6, 5, 0, 1)
+    assert "tf_autofuse" not in capfd.readouterr().err
+
+
+def test_warnings_show_whatever_tensorflow_logs(native, libraries, key, capfd, monkeypatch):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    native.register_kernel(key, meta(libraries("SUM"), input_dtypes=[FLOAT, 3]))
+    fused = Fused(key)
+    fused(random(4, 8), random(4, 8))
+    fused(random(4, 8), random(4, 8))
+    assert capfd.readouterr().err.count("tf_autofuse: kernel test_sum is not for the types of autofuse_test") == 1
+
+
+def test_the_same_kernel_registered_again_keeps_the_plans(native, libraries, key):
+    description = meta(libraries("SUM"))
+    native.register_kernel(key, description)
+    fused = Fused(key)
+    for _ in range(2):
+        fused(random(4, 8), random(4, 8))
+        native.register_kernel(key, description)
+    assert native.stats()[key]["plans"] == 1
+    native.disable_kernel(key)
+    native.register_kernel(key, description)  # in use again, as another kernel
+    fused(random(4, 8), random(4, 8))
+    assert native.stats()[key]["plans"] == 2 and native.stats()[key]["fallbacks"] == 0
 
 
 def test_a_failing_kernel_gives_way_for_good(native, libraries, key, capfd):

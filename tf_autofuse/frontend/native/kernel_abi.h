@@ -29,14 +29,20 @@ typedef int64_t (*AutofuseTilingSize)(void);
 typedef int32_t (*AutofuseTiling)(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,
                                   uint32_t* block_dim, uint64_t* workspace_bytes);
 // autofuse_run_blocks: runs the blocks [first_block, last_block) on the calling thread; may be called from
-// several threads at once for one launch. Nonzero: the kernel broke a rule, `error` says which
-// (NUL-terminated).
+// several threads at once for one launch. 2: a value is not one that the kernel computes (an index out of
+// range), which is no error: the original ops give the result or TensorFlow's error; such a kernel forwards
+// nothing. Another nonzero value: the kernel broke a rule, `error` says which (NUL-terminated).
 typedef int32_t (*AutofuseRunBlocks)(void* const* gm, const uint64_t* gm_bytes, void* workspace,
                                      const void* tiling, uint32_t block_dim, uint32_t first_block,
                                      uint32_t last_block, char* error, uint64_t error_capacity);
 // autofuse_needs_all_blocks (optional): nonzero when the blocks wait for each other, so that only one call
 // with all of them makes sense (the library then uses threads of its own).
 typedef int32_t (*AutofuseNeedsAllBlocks)(void);
+// autofuse_phases (optional): how many phases this plan has, 1 to 64, and where each of them ends; the last
+// ends at block_dim. A phase begins when all blocks of the one before have ended. Without it: one phase.
+typedef int32_t (*AutofusePhases)(const void* tiling, uint32_t* ends, int32_t capacity);
+// autofuse_block_cost (optional): about how many nanoseconds a block takes on one core; negative: not known.
+typedef int64_t (*AutofuseBlockCost)(const void* tiling);
 
 }  // extern "C"
 

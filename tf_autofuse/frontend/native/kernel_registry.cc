@@ -9,7 +9,7 @@
 
 #include "kernel_meta.h"
 #include "tensorflow/core/lib/core/errors.h"
-#include "tensorflow/core/platform/logging.h"
+#include "warning.h"
 
 namespace autofuse {
 
@@ -80,7 +80,15 @@ Status CheckMeta(const KernelMeta& meta) {
 
 }  // namespace
 
-Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
+bool KernelMeta::operator==(const KernelMeta& other) const {
+  return library == other.library && name == other.name && input_ranks == other.input_ranks &&
+         output_ranks == other.output_ranks && input_dtypes == other.input_dtypes &&
+         output_dtypes == other.output_dtypes && size_count == other.size_count && forward == other.forward &&
+         small_bytes == other.small_bytes && machine.core_num == other.machine.core_num &&
+         machine.ub_size == other.machine.ub_size;
+}
+
+Status LoadKernel(const KernelMeta& meta, std::unique_ptr<Kernel>* kernel) {
   TF_RETURN_IF_ERROR(CheckMeta(meta));
   TF_RETURN_IF_ERROR(CheckComplete(meta.library));
   void* library = dlopen(meta.library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -89,7 +97,7 @@ Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
     return NotFound("the kernel library can't be loaded: ", reason == nullptr ? meta.library.c_str() : reason,
                     "; delete it so that it is built again");
   }
-  auto loaded = std::make_shared<Kernel>();
+  std::unique_ptr<Kernel> loaded(new Kernel);
   loaded->meta = meta;
   AutofuseAbiVersion version = nullptr;
   AutofuseTilingSize tiling_size = nullptr;
@@ -111,6 +119,8 @@ Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel) {
   const auto needs_all =
       reinterpret_cast<AutofuseNeedsAllBlocks>(dlsym(library, "autofuse_needs_all_blocks"));
   loaded->needs_all_blocks = needs_all != nullptr && needs_all() != 0;
+  loaded->phases = reinterpret_cast<AutofusePhases>(dlsym(library, "autofuse_phases"));
+  loaded->block_cost = reinterpret_cast<AutofuseBlockCost>(dlsym(library, "autofuse_block_cost"));
   *kernel = std::move(loaded);
   return Status::OK();
 }
@@ -120,20 +130,21 @@ KernelRegistry& KernelRegistry::Global() {
   return *registry;
 }
 
-void KernelRegistry::Add(const std::string& key, std::shared_ptr<Kernel> kernel) {
+Kernel* KernelRegistry::Add(const std::string& key, std::unique_ptr<Kernel> kernel) {
   std::lock_guard<std::mutex> lock(mu_);
-  kernels_[key] = std::move(kernel);
+  Kernel* added = kernels_[key] = kernel.release();
   generation_.fetch_add(1, std::memory_order_release);
+  return added;
 }
 
-std::shared_ptr<Kernel> KernelRegistry::Find(const std::string& key) {
+Kernel* KernelRegistry::Find(const std::string& key) {
   std::lock_guard<std::mutex> lock(mu_);
   const auto found = kernels_.find(key);
   return found == kernels_.end() ? nullptr : found->second;
 }
 
 bool KernelRegistry::Disable(const std::string& key) {
-  const auto kernel = Find(key);
+  Kernel* kernel = Find(key);
   if (kernel != nullptr) kernel->disabled = true;
   return kernel != nullptr;
 }
@@ -166,10 +177,22 @@ void KernelRegistry::ResetStats() {
   }
 }
 
-std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string& asc_graph) {
-  auto kernel = KernelRegistry::Global().Find(key);
-  if (kernel != nullptr) return kernel;
+Status Register(const std::string& key, const KernelMeta& meta) {
+  const Kernel* present = KernelRegistry::Global().Find(key);
+  if (present != nullptr && !present->disabled.load(std::memory_order_relaxed) && present->meta == meta) {
+    return Status::OK();
+  }
+  std::unique_ptr<Kernel> kernel;
+  TF_RETURN_IF_ERROR(LoadKernel(meta, &kernel));
+  KernelRegistry::Global().Add(key, std::move(kernel));
+  return Status::OK();
+}
+
+Kernel* FindOrResolve(const std::string& key, const std::string& asc_graph) {
+  Kernel* present = KernelRegistry::Global().Find(key);
+  if (present != nullptr) return present;
   KernelMeta meta;
+  std::unique_ptr<Kernel> kernel;
   bool found = false;
   Status status = ResolveKernel(key, asc_graph, &found, &meta);
   if (status.ok() && found) status = LoadKernel(meta, &kernel);
@@ -178,12 +201,10 @@ std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string&
     static auto* warned = new std::set<std::string>;
     std::lock_guard<std::mutex> lock(mu);
     if (warned->insert(key).second) {
-      LOG(WARNING) << "TF-AutoFuse: no kernel for " << key
-                   << ", its original ops run: " << status.error_message();
+      Warn("no kernel for " + key + ", its original ops run: " + status.error_message());
     }
   }
-  if (kernel != nullptr) KernelRegistry::Global().Add(key, kernel);
-  return kernel;
+  return kernel == nullptr ? nullptr : KernelRegistry::Global().Add(key, std::move(kernel));
 }
 
 }  // namespace autofuse

@@ -2,7 +2,7 @@
 //
 // A kernel gets here by register_kernel from Python (also while sessions run: a node that had none looks
 // again when the registry's generation has changed) or by the resolver, which is asked once when a node is
-// made. Kernel libraries stay loaded until the process ends.
+// made. Kernels and their libraries stay until the process ends, so that whoever has found one may keep it.
 #ifndef TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
 #define TF_AUTOFUSE_NATIVE_KERNEL_REGISTRY_H_
 
@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "kernel_abi.h"
@@ -22,6 +23,8 @@ namespace autofuse {
 
 using Dims = tensorflow::gtl::InlinedVector<tensorflow::int64, 16>;
 
+constexpr int kMaxPhases = 64;
+
 struct KernelMeta {
   std::string library;  // path
   std::string name;
@@ -32,7 +35,9 @@ struct KernelMeta {
   int size_count = 0;
   std::vector<std::pair<int, int>> forward;  // (input, output): the output may take the input's buffer
   tensorflow::int64 small_bytes = 65536;  // up to so many bytes of GM traffic the calling thread runs alone
-  AutofuseMachine machine = {48, 0, 196352};
+  AutofuseMachine machine = {0, 0, 0};     // what the tiling function plans for
+
+  bool operator==(const KernelMeta& other) const;
 };
 
 // Counters of all nodes that share a kernel key.
@@ -54,22 +59,25 @@ struct Kernel {
   AutofuseCheckText check_text = nullptr;  // may be missing
   AutofuseTiling tiling = nullptr;
   AutofuseRunBlocks run_blocks = nullptr;
+  AutofusePhases phases = nullptr;         // may be missing
+  AutofuseBlockCost block_cost = nullptr;  // may be missing
   tensorflow::int64 tiling_size = 0;
   bool needs_all_blocks = false;
   std::atomic<bool> disabled{false};
-  std::atomic<bool> warned{false};
+  mutable std::atomic<bool> warned{false};
 };
 
 // Loads meta.library and checks it. Errors: NotFound (no such file, a symbol is missing), FailedPrecondition
 // (another ABI version, or numbers that make no sense).
-tensorflow::Status LoadKernel(const KernelMeta& meta, std::shared_ptr<Kernel>* kernel);
+tensorflow::Status LoadKernel(const KernelMeta& meta, std::unique_ptr<Kernel>* kernel);
 
 class KernelRegistry {
  public:
   static KernelRegistry& Global();
 
-  void Add(const std::string& key, std::shared_ptr<Kernel> kernel);
-  std::shared_ptr<Kernel> Find(const std::string& key);
+  Kernel* Add(const std::string& key, std::unique_ptr<Kernel> kernel);
+  // Null: there is none.
+  Kernel* Find(const std::string& key);
   // The kernel's calls run the original ops from now on. False: no such kernel.
   bool Disable(const std::string& key);
   void Remove(const std::string& key);
@@ -82,14 +90,18 @@ class KernelRegistry {
 
  private:
   std::mutex mu_;
-  std::map<std::string, std::shared_ptr<Kernel>> kernels_;
+  std::unordered_map<std::string, Kernel*> kernels_;
   std::map<std::string, std::shared_ptr<KernelStats>> stats_;
   std::atomic<tensorflow::int64> generation_{0};
 };
 
+// Loads the kernel and adds it, unless this very one is there and in use: nodes that have it keep their
+// plans.
+tensorflow::Status Register(const std::string& key, const KernelMeta& meta);
+
 // Find, else ask Python's resolver, load what it gives and add it. Null: there is none (a failure is warned
 // about once for each key).
-std::shared_ptr<Kernel> FindOrResolve(const std::string& key, const std::string& asc_graph);
+Kernel* FindOrResolve(const std::string& key, const std::string& asc_graph);
 
 }  // namespace autofuse
 

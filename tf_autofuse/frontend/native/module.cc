@@ -40,8 +40,8 @@ KernelMeta MetaFromPython(const py::dict& meta) {
     }
   }
   if (meta.contains("small_bytes")) result.small_bytes = meta["small_bytes"].cast<tensorflow::int64>();
-  if (meta.contains("core_num")) result.machine.core_num = meta["core_num"].cast<tensorflow::uint32>();
-  if (meta.contains("ub_size")) result.machine.ub_size = meta["ub_size"].cast<tensorflow::uint64>();
+  result.machine.core_num = meta["core_num"].cast<tensorflow::uint32>();
+  result.machine.ub_size = meta["ub_size"].cast<tensorflow::uint64>();
   return result;
 }
 
@@ -70,12 +70,10 @@ void SetOptions(const py::dict& options) {
 
 void RegisterKernel(const std::string& key, const py::dict& meta) {
   const KernelMeta description = MetaFromPython(meta);
-  std::shared_ptr<Kernel> kernel;
   Status status;
   {
     py::gil_scoped_release release;  // loading runs foreign initializers
-    status = LoadKernel(description, &kernel);
-    if (status.ok()) KernelRegistry::Global().Add(key, kernel);
+    status = Register(key, description);
   }
   ThrowIfError(status);
 }

@@ -22,6 +22,7 @@
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/public/session_options.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "warning.h"
 
 namespace autofuse {
 
@@ -37,12 +38,11 @@ std::atomic<bool> warned{false};
 Status Outcome(const char* pass, const Status& status) {
   if (status.ok()) return status;
   if (GlobalOptions().strict) {
-    return Status(status.code(), std::string("TF-AutoFuse: ") + status.error_message());
+    return Status(status.code(), std::string("tf_autofuse: ") + status.error_message());
   }
   if (!warned.exchange(true)) {
-    LOG(WARNING)
-        << "TF-AutoFuse: " << pass << " gave up, the graph runs as it is: " << status.error_message()
-        << " (set AUTOFUSE_STRICT=1 to make this an error; further warnings of this kind are not shown)";
+    Warn(std::string(pass) + " gave up, the graph runs as it is: " + status.error_message() +
+         " (set AUTOFUSE_STRICT=1 to make this an error; further warnings of this kind are not shown)");
   }
   return Status::OK();
 }

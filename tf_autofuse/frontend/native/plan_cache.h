@@ -1,100 +1,107 @@
-// The last plans of one node, by the dims of its inputs.
+// The plans of one node, by kernel and input dims.
 //
-// A plan is immutable but for `proven`. Lookups by several threads at once take a spin lock for a few
-// comparisons; they allocate nothing. A plan in use lives on after it is dropped.
+// The first plans stay as long as the node does, so that the hot path compares the dims with the last plan's
+// and nothing else: no lock, no count of references. A node that sees more shapes than that keeps the latest of
+// the others under a lock.
 #ifndef TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 #define TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 
-#include <sched.h>
-
 #include <atomic>
 #include <memory>
-#include <string>
-#include <vector>
+#include <mutex>
 
-#include "kernel_registry.h"
-#include "tensorflow/core/framework/tensor_shape.h"
+#include "plan.h"
 
 namespace autofuse {
 
-struct Plan {
-  Dims in_dims;
-  tensorflow::uint64 hash = 0;
-  std::string refused;  // why the kernel is not for these shapes; empty: it is
-  std::vector<tensorflow::TensorShape> out_shapes;
-  std::vector<uint64_t> gm_bytes;  // inputs, then outputs
-  tensorflow::uint64 total_bytes = 0;
-  std::vector<tensorflow::uint64> tiling;  // the tiling data in 8-byte words
-  uint32_t block_dim = 0;
-  uint64_t workspace_bytes = 0;
-  // The kernel has run once with this plan without an error. Before that no output takes an input's buffer,
-  // so that the original ops can still run on intact inputs.
-  mutable std::atomic<bool> proven{false};
+// A plan, and what keeps it alive while it is used where the cache may drop it.
+struct PlanRef {
+  const Plan* plan = nullptr;
+  std::shared_ptr<const Plan> hold;
 };
-
-inline tensorflow::uint64 HashDims(const Dims& dims) {
-  tensorflow::uint64 hash = 1469598103934665603ull;  // FNV-1a over the dims
-  for (tensorflow::int64 dim : dims) hash = (hash ^ static_cast<tensorflow::uint64>(dim)) * 1099511628211ull;
-  return hash;
-}
 
 class PlanCache {
  public:
-  static constexpr int kSlots = 8;
+  static constexpr int kKept = 64;
+  static constexpr int kPassing = 8;
 
-  std::shared_ptr<const Plan> Find(const Dims& dims, tensorflow::uint64 hash) {
-    SpinLock lock(&busy_);
-    for (Slot& slot : slots_) {
-      if (slot.plan != nullptr && slot.plan->hash == hash && slot.plan->in_dims == dims) {
-        slot.used = ++clock_;
-        return slot.plan;
-      }
+  PlanCache() = default;
+  ~PlanCache() {
+    for (const Kept* kept = first_.load(); kept != nullptr;) {
+      const Kept* next = kept->next;
+      delete kept;
+      kept = next;
     }
-    return nullptr;
+  }
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+
+  // The plan used last, of whichever kernel; null: none yet.
+  const Plan* last() const { return last_.load(std::memory_order_acquire); }
+
+  PlanRef Find(const Kernel* kernel, const Dims& dims) {
+    const tensorflow::uint64 hash = HashDims(dims);
+    for (const Kept* kept = first_.load(std::memory_order_acquire); kept != nullptr; kept = kept->next) {
+      if (!Same(*kept->plan, kernel, dims, hash)) continue;
+      last_.store(kept->plan.get(), std::memory_order_release);
+      return {kept->plan.get(), nullptr};
+    }
+    if (kept_count_.load(std::memory_order_acquire) < kKept) return {};
+    std::lock_guard<std::mutex> lock(mu_);
+    for (Passing& slot : passing_) {
+      if (slot.plan == nullptr || !Same(*slot.plan, kernel, dims, hash)) continue;
+      slot.used = ++clock_;
+      return {slot.plan.get(), slot.plan};
+    }
+    return {};
   }
 
-  // Takes the place of the plan that has not been used for longest. Where another thread was faster, the
-  // other's plan stays (returned by the next Find).
-  void Add(std::shared_ptr<const Plan> plan) {
+  // Where another thread was faster, the other's plan stays and this one serves its own call.
+  PlanRef Add(std::shared_ptr<const Plan> plan) {
     std::shared_ptr<const Plan> dropped;  // destroyed after the lock
-    SpinLock lock(&busy_);
-    Slot* oldest = &slots_[0];
-    for (Slot& slot : slots_) {
-      if (slot.plan != nullptr && slot.plan->hash == plan->hash && slot.plan->in_dims == plan->in_dims)
-        return;
+    std::lock_guard<std::mutex> lock(mu_);
+    for (const Kept* kept = first_.load(); kept != nullptr; kept = kept->next) {
+      if (Same(*kept->plan, plan->kernel, plan->in_dims, plan->hash)) return {plan.get(), plan};
+    }
+    const int count = kept_count_.load();
+    if (count < kKept) {
+      first_.store(new Kept{plan, first_.load()}, std::memory_order_release);
+      kept_count_.store(count + 1, std::memory_order_release);
+      last_.store(plan.get(), std::memory_order_release);
+      return {plan.get(), nullptr};
+    }
+    Passing* oldest = &passing_[0];
+    for (Passing& slot : passing_) {
+      if (slot.plan != nullptr && Same(*slot.plan, plan->kernel, plan->in_dims, plan->hash)) {
+        return {plan.get(), plan};
+      }
       if (slot.used < oldest->used) oldest = &slot;
     }
     dropped = std::move(oldest->plan);
-    oldest->plan = std::move(plan);
+    oldest->plan = plan;
     oldest->used = ++clock_;
-  }
-
-  void Clear() {
-    SpinLock lock(&busy_);
-    for (Slot& slot : slots_) slot = Slot();
+    return {plan.get(), plan};
   }
 
  private:
-  class SpinLock {
-   public:
-    explicit SpinLock(std::atomic_flag* busy) : busy_(busy) {
-      // The holder may have been descheduled: give way.
-      for (int spins = 0; busy_->test_and_set(std::memory_order_acquire); ++spins) {
-        if (spins > 100) sched_yield();
-      }
-    }
-    ~SpinLock() { busy_->clear(std::memory_order_release); }
-
-   private:
-    std::atomic_flag* const busy_;
+  struct Kept {
+    std::shared_ptr<const Plan> plan;
+    const Kept* next;
   };
-  struct Slot {
+  struct Passing {
     std::shared_ptr<const Plan> plan;
     tensorflow::uint64 used = 0;
   };
 
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  Slot slots_[kSlots];
+  static bool Same(const Plan& plan, const Kernel* kernel, const Dims& dims, tensorflow::uint64 hash) {
+    return plan.hash == hash && plan.kernel == kernel && plan.in_dims == dims;
+  }
+
+  std::atomic<const Plan*> last_{nullptr};  // one of the kept
+  std::atomic<const Kept*> first_{nullptr};
+  std::atomic<int> kept_count_{0};
+  std::mutex mu_;  // guards changes of the list, and the rest
+  Passing passing_[kPassing];
   tensorflow::uint64 clock_ = 0;
 };
 
