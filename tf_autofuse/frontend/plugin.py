@@ -18,6 +18,8 @@ from tf_autofuse.frontend import npu_face
 
 _lock = threading.Lock()
 _native = None
+#: The settings of the graph that this thread is at.
+_seen = threading.local()
 
 
 def native():
@@ -55,16 +57,30 @@ def register_again() -> None:
     _register(native())
 
 
-def _config_of(context: Dict[str, Any]) -> Config:
+def _read_config(context: Dict[str, Any]) -> Config:
     config = Config.from_sources(os.environ, context.get("parameter_map") or {})
     diagnostics.report_problems(config)
+    _seen.graph = _identity(context)
+    _seen.config = config
     return config
+
+
+def _config_of(context: Dict[str, Any]) -> Config:
+    """The settings for this graph: those that `_wants`, which the native side asks first and on the same thread, has read,
+    so that they are read once and the same for all that happens to the graph."""
+    if getattr(_seen, "graph", None) == _identity(context):
+        return _seen.config
+    return _read_config(context)
+
+
+def _identity(context: Dict[str, Any]):
+    return (context.get("session"), context.get("function_name"), context.get("signature"), context.get("parameter_map"))
 
 
 def _wants(context: Dict[str, Any]) -> bool:
     if context.get("entry") == "NpuOptimizer" and _real_npu_bridge_loaded():
         return False
-    return _config_of(context).enable_autofuse
+    return _read_config(context).enable_autofuse
 
 
 def _real_npu_bridge_loaded() -> bool:

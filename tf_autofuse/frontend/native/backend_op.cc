@@ -177,17 +177,21 @@ class AscBackendOp : public tensorflow::OpKernel {
       OP_REQUIRES_OK(ctx, Place(ctx, kernel.meta, plan, i, &output, &forwarded));
       gm.push_back(Address(*output));
     }
-    Tensor workspace;
-    if (plan.workspace_bytes > 0) {
-      OP_REQUIRES_OK(ctx, ctx->allocate_temp(tensorflow::DT_UINT8, plan.workspace_shape, &workspace));
-    }
     std::string error;
-    const Launch launch = {&kernel, &plan, gm.data(), Address(workspace)};
-    const int32_t code = plan.block_dim == 0 ? kDone : Execute(ctx, launch, &error);
-    if (code == kDone) {
-      plan.proven.store(true, std::memory_order_relaxed);
-    } else {
+    Launch launch = {&kernel, &plan, gm.data(), nullptr};
+    int32_t code = kDone;
+    if (plan.workspace_bytes > 0) {
+      Tensor workspace;
+      OP_REQUIRES_OK(ctx, ctx->allocate_temp(tensorflow::DT_UINT8, plan.workspace_shape, &workspace));
+      launch.workspace = Address(workspace);
+      code = Execute(ctx, launch, &error);
+    } else if (plan.block_dim > 0) {
+      code = Execute(ctx, launch, &error);
+    }
+    if (code != kDone) {
       RunInstead(ctx, kernel, code, error, forwarded);
+    } else if (!plan.proven.load(std::memory_order_relaxed)) {
+      plan.proven.store(true, std::memory_order_relaxed);
     }
   }
 
@@ -241,15 +245,16 @@ class AscBackendOp : public tensorflow::OpKernel {
     if (!status.ok()) ctx->SetStatus(status);
   }
 
-  std::string key_;
-  std::unique_ptr<Fallback> fallback_;
-  std::shared_ptr<KernelStats> stats_;
-  std::atomic<Kernel*> kernel_{nullptr};
-  std::atomic<int64> generation_{0};
-  std::atomic<int> errors_{0};
+  // What every call reads comes first, on one or two cache lines.
   std::atomic<bool> large_{false};
+  std::atomic<int> errors_{0};
+  std::atomic<int64> generation_{0};
+  std::atomic<Kernel*> kernel_{nullptr};
+  std::shared_ptr<KernelStats> stats_;
   PlanCache plans_;
   std::mutex mu_;  // one thread at a time looks for another kernel
+  std::string key_;
+  std::unique_ptr<Fallback> fallback_;
 };
 
 #define AUTOFUSE_BACKEND(name)                 \

@@ -98,6 +98,7 @@ std::shared_ptr<const Plan> MakePlan(const Kernel& kernel, const Dims& dims) {
     plan->refused = "no tiling fits";
     return plan;
   }
+  if (plan->block_dim == 0) plan->workspace_bytes = 0;
   plan->workspace_shape.AddDim(static_cast<int64>(plan->workspace_bytes));
   if (!FindPhases(kernel, plan.get())) {
     plan->refused = "the kernel's phases make no sense";
