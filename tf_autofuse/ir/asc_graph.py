@@ -65,7 +65,7 @@ ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and
     loop_axis; each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem +
     que or buf). Node types beside those above: RemovePad and Copy, UB -> UB. Broadcast has attr axes (several
-    may change at once).
+    may change at once). A Workspace with a negative index is private to the nests of one HintGraph.
     I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs
        from one axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL
        ones or merged of them, and every ORIGINAL axis but those of size 1 is in there once.

@@ -237,7 +237,8 @@ def _check_attrs(check: Checker, graph: AscGraph, node: AscNode, declared) -> No
             )
     index = node.attr("index")
     if node.type in ("Data", "Output", "Workspace"):
-        check.require(type(index) is int and index >= 0, "G5", node, "index is %r", index)
+        private = graph.form == "impl" and node.type == "Workspace"
+        check.require(type(index) is int and (index >= 0 or private), "G5", node, "index is %r", index)
     if node.type == "Scalar":
         value = node.attr("value")
         symbolic = isinstance(value, SizeExpr) and node.y.dtype is not BOOL

@@ -23,6 +23,11 @@ def extends(tensor: TensorAttr, position: int) -> bool:
     return not known_equal(tensor.repeats[position], 1)
 
 
+def is_reduction(node: AscNode) -> bool:
+    """Whether the node reduces axes (attr axes)."""
+    return node.type not in ("Broadcast", "Load", "Store") and node.attr("axes") is not None
+
+
 def fold_broadcasts(graph: AscGraph) -> AscGraph:
     """Chains of Broadcast nodes become one each, from the first tensor that is no Broadcast; a Broadcast that
     changes nothing goes. Equal Broadcasts of one tensor become one node."""
@@ -135,7 +140,7 @@ def _with_tensors(graph: AscGraph, loop_axes, axes, view) -> AscGraph:
             if n.type not in _GM_VIEWS:
                 strides = dense_strides(repeats)
             n = replace(n, outputs=(replace(n.y, axis=loop_axes, repeats=repeats, strides=strides),))
-        if n.type == "Broadcast":
+        if n.attr("axes") is not None:
             grown = tuple(dict.fromkeys(new_axis.get(a, a) for a in n.attr("axes")))
             n = n.with_attrs(axes=tuple(a for a in grown if a in loop_axes))
         nodes.append(replace(n, sched=replace(n.sched, axis=loop_axes)))
@@ -227,8 +232,21 @@ def _substituted(graph: AscGraph, values: Dict[str, Size]) -> AscGraph:
 
 
 def simplify(graph: AscGraph) -> AscGraph:
-    """Folded, without unit axes, merged; checked."""
-    return check_simplified(merge_contiguous_axes(drop_unit_axes(fold_broadcasts(graph))))
+    """Folded, without unit axes, merged, with an axis that is not reduced; checked."""
+    return check_simplified(with_outer_axis(merge_contiguous_axes(drop_unit_axes(fold_broadcasts(graph)))))
+
+
+def with_outer_axis(graph: AscGraph) -> AscGraph:
+    """With an outermost axis of size 1 where every axis is reduced: one is needed to cut at."""
+    reduced = {a for n in graph.nodes if is_reduction(n) for a in n.attr("axes")}
+    if not reduced or not set(graph.loop_axes) <= reduced:
+        return graph
+    names, name = {a.name for a in graph.axes}, "one"
+    while name in names:
+        name += "_"
+    one = Axis(max(a.id for a in graph.axes) + 1, name, 1)
+    return _with_tensors(graph, (one.id,) + graph.loop_axes, graph.axes + (one,),
+                         lambda t: ((1,) + t.repeats, (0,) + t.strides))
 
 
 def check_simplified(graph: AscGraph) -> AscGraph:
@@ -236,6 +254,7 @@ def check_simplified(graph: AscGraph) -> AscGraph:
     if not graph.loop_axes:
         raise ScheduleRefusal("%s has no loop axis" % graph.name)
     size_of = {a.id: a.size for a in graph.axes}
+    reduced = {a for n in graph.nodes if is_reduction(n) for a in n.attr("axes")}
     for n in graph.nodes:
         if n.type in ("Data", "Scalar", "Output", "Workspace"):
             continue
@@ -245,9 +264,10 @@ def check_simplified(graph: AscGraph) -> AscGraph:
         for a, r in zip(t.axis, t.repeats):
             if not (known_equal(r, 1) or known_equal(r, size_of[a])):
                 raise ScheduleRefusal("%s: extent %r along an axis of size %r" % (n.name, r, size_of[a]))
-        if n.type == "Store" and not all(known_equal(r, size_of[a]) for a, r in zip(t.axis, t.repeats)):
+        if n.type == "Store" and not all(known_equal(r, size_of[a]) or a in reduced
+                                         for a, r in zip(t.axis, t.repeats)):
             raise ScheduleRefusal("%s: does not cover all loop axes" % n.name)
-        if n.type in ("Broadcast", "Load", "Store"):
+        if n.type in ("Broadcast", "Load", "Store", "Gather") or is_reduction(n):
             continue
         for ref in n.inputs:
             other = graph.tensor(ref)

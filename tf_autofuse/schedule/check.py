@@ -7,7 +7,9 @@ from typing import Dict, List
 
 from tf_autofuse.ir.asc_graph import Position, TensorRef
 from tf_autofuse.machine import Machine
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, PadPlan, TransferPlan)
+from tf_autofuse.schedule.axes import is_reduction
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, PadPlan, ReducePlan,
+                                             TransferPlan)
 from tf_autofuse.symbolic.size import is_static, known_equal
 
 _FOREVER = 1 << 30
@@ -62,10 +64,14 @@ def _check_plans(impl: ImplGraph, machine: Machine) -> None:
         if n.type in ("Data", "Scalar", "Output", "Workspace"):
             continue
         plan = impl.plan(n)
-        if not isinstance(plan, kinds.get(n.type, ElementPlan)):
+        if not isinstance(plan, ReducePlan if is_reduction(n) else kinds.get(n.type, ElementPlan)):
             _fail(impl, n.name, "has a %s" % type(plan).__name__)
         if isinstance(plan, TransferPlan):
             _check_transfer(impl, n, plan, machine)
+        if isinstance(plan, ReducePlan):
+            for stride in (plan.stride,) + tuple(d.dst_stride for d in plan.outer):
+                if is_static(stride) and stride * n.y.dtype.bytes % machine.ub_block:
+                    _fail(impl, n.name, "rows %s elements apart are not at 32 B" % stride)
         if isinstance(plan, BroadcastPlan):
             row = {"rows": plan.inner, "blocks": plan.inner, "columns": plan.extent}.get(plan.kind, 0)
             if is_static(row) and row * n.y.dtype.bytes % machine.ub_block:

@@ -8,6 +8,7 @@ How codegen reads an ImplGraph
         for (i = 0; i < block_in && first + i < total; ++i)        first = block index * block_in
             decode first + i, row-major, into one index symbol per outer axis (index_symbol(axis))
             tile_actual = min(tile, size of the cut axis - index of TILE_OUT * tile)
+            (likewise for the second tiled axis, whose tile is a number)
             the other nodes, in order
         FreeTensor for hoisted Load results.
     total = product of graph.axis(a).size over outer_axes.
@@ -21,6 +22,8 @@ Node types that codegen meets, beside Data, Scalar, Output and the op table's
                   be a Scalar (then kind 'fill' from a literal).
     RemovePad     plan(node): PadPlan; rows padded to 32 B -> dense rows.
     Copy          plan(node): ElementPlan; UB -> UB by DataCopy of `count` rounded up to whole 32 B.
+    a reduction   (attr axes) plan(node): ReducePlan; one step along neighbouring axes in UB. The form 'last' or
+                  'first' of the op's row is the call.
     compute       plan(node): ElementPlan: the `count` of the call.
     A Scalar input of a compute node always has a form ('scalar1' or 'scalar0') in the op's row; where it had
     none, the schedule has put a Broadcast from the Scalar before it, so codegen needs no buffers of its own.
@@ -119,7 +122,22 @@ class PadPlan(NamedTuple):
     padded: Size
 
 
-Plan = Union[TransferPlan, ElementPlan, BroadcastPlan, PadPlan]
+class ReducePlan(NamedTuple):
+    """kind 'last': dst[i] = fold of src[i * stride + j] over j < cols, i < rows.
+    kind 'first': dst[j] = fold of src[i * stride + j] over i < rows, j < cols; lanes of dst behind them are
+    undefined.
+    Rows are `stride` elements apart, a multiple of 32 B. outer: loops around it, outermost first, whose strides
+    are multiples of 32 B.
+    """
+
+    kind: str
+    outer: Tuple[BroadcastDim, ...]
+    rows: Size
+    cols: Size
+    stride: Size
+
+
+Plan = Union[TransferPlan, ElementPlan, BroadcastPlan, PadPlan, ReducePlan]
 
 
 @dataclass(frozen=True)
@@ -171,8 +189,8 @@ class ImplGraph:
     broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: number
     of the variant within its nest. cut_axis: id of the ORIGINAL axis that is split into tile_out and tile_axis.
     outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split into
-    block_axis and block_in. vectorized_axes: tile_axis and everything inside of it. axis_groups: loop axes by
-    role, (name, ids); elementwise graphs have 'y' only. row_align: elements that padded rows are a multiple
+    block_axis and block_in. vectorized_axes: tile_axis, everything inside of it, and the reduced axes outside of
+    it, outermost first. axis_groups: loop axes by role, (name, ids); 'y', and 'r' for reduced ones. row_align: elements that padded rows are a multiple
     of.
     way, stage: the nest that this is a variant of, see schedule/nests.py. parts_symbol: of a nest of partial
     reductions, the symbol that stands for its number of tiles in the nests behind it, else ''. reduced_size:

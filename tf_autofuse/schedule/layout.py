@@ -2,8 +2,9 @@
 
 A tensor's pattern is the tuple of vectorized axes that it extends along, outermost first. All tensors of one
 pattern have the same layout, so that elementwise nodes work on plain counts: row-major over the pattern, the
-innermost row padded to `row_align` elements where `padded` holds. The tile axis is the outermost of the
-vectorized axes, so what a tail tile uses is the front of the tensor.
+innermost row padded to `row_align` elements where `padded` holds. Strides are those of a whole tile: where the
+tile axis is the outermost one, what a tail tile uses is the front of the tensor; elsewhere the rest of each row or
+block holds garbage in a tail tile, which instructions work on and no copy to GM takes.
 
 On exit every plan is legal for the instruction that it is for: rows that start at a row stride are 32 B
 aligned, copies that no single DataCopyPad can do have kind 'tile'.
@@ -12,7 +13,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, Limit, PadPlan,
-                                             TransferDim, TransferPlan)
+                                             ReducePlan, TransferDim, TransferPlan)
 from tf_autofuse.symbolic.size import Size, align_up, is_static, known_equal, may_be_broadcast, product
 
 Pattern = Tuple[int, ...]
@@ -38,11 +39,11 @@ class Layout(NamedTuple):
 class Tile:
     """The vectorized axes of one cut, and what their extents are.
 
-    axes: ids, the tile axis first; sizes: id -> Size (the tile axis: the tile symbol); actual: the tile
-    axis's extent in the tile at hand; row_align: elements that padded rows are a multiple of.
+    axes: ids, outermost first; sizes: id -> Size (a tiled axis: its whole tile); actual: tiled axis -> its extent
+    in the tile at hand; row_align: elements that padded rows are a multiple of.
     """
 
-    def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Size, row_align: int):
+    def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Dict[int, Size], row_align: int):
         self.axes = axes
         self.sizes = sizes
         self.actual = actual
@@ -71,13 +72,17 @@ class Tile:
 
     def live_sizes(self, layout: Layout, whole: bool) -> Tuple[Size, ...]:
         """The extents in the tile at hand; whole: of a full tile (nodes outside of the loop)."""
-        if layout.pattern and layout.pattern[0] == self.axes[0] and not whole:
-            return (self.actual,) + layout.sizes[1:]
-        return layout.sizes
+        if whole:
+            return layout.sizes
+        return tuple(self.actual.get(a, s) for a, s in zip(layout.pattern, layout.sizes))
+
+    def block_sizes(self, layout: Layout, whole: bool) -> Tuple[Size, ...]:
+        """The extents that instructions work on: as laid out, but for the outermost one, which may end early."""
+        return self.live_sizes(layout, whole)[:1] + layout.sizes[1:]
 
     def count(self, layout: Layout, whole: bool) -> Size:
         """Elements that one instruction over the tensor works on, padding included."""
-        sizes = self.live_sizes(layout, whole)
+        sizes = self.block_sizes(layout, whole)
         return sizes[0] * layout.strides[0] if sizes else 1
 
     def bytes(self, layout: Layout, item_bytes: int) -> Size:
@@ -153,11 +158,13 @@ def _rows_limits(tile: Tile, dims, item_bytes: int, machine: Machine,
     if is_static(rows.size):
         if rows.size > machine.dma_blocks:
             return None
-    elif known_equal(rows.size, tile.actual) or known_equal(rows.size, tile.sizes[tile.axes[0]]):
-        why = "blocks of one DataCopyPad of " + name
-        limits.append(Limit(tile.sizes[tile.axes[0]], machine.dma_blocks, why))
     else:
-        return None
+        tiled = [tile.sizes[a] for a, actual in tile.actual.items()
+                 if known_equal(rows.size, actual) or known_equal(rows.size, tile.sizes[a])]
+        if not tiled or (is_static(tiled[0]) and tiled[0] > machine.dma_blocks):
+            return None
+        if not is_static(tiled[0]):
+            limits.append(Limit(tiled[0], machine.dma_blocks, "blocks of one DataCopyPad of " + name))
     gap = rows.gm_stride - row.size
     if known_equal(gap, 0):
         return tuple(limits)
@@ -174,7 +181,7 @@ def broadcast(tile: Tile, source: Layout, result: Layout, grown: Pattern,
     first = result.pattern.index(grown[0])
     if result.pattern[first:first + len(grown)] != grown:
         return None
-    sizes = tile.live_sizes(result, whole)
+    sizes = tile.block_sizes(result, whole)
     if not source.pattern:
         return BroadcastPlan("fill", (), 1, tile.count(result, whole), 1, 1)
     last = first + len(grown)
@@ -210,6 +217,25 @@ def _merge_outer(dims: List[BroadcastDim]) -> Tuple[BroadcastDim, ...]:
                 continue
         merged.append(d)
     return tuple(reversed(merged))
+
+
+def reduction(tile: Tile, source: Layout, result: Layout, axes: Pattern, whole: bool) -> ReducePlan:
+    """Reducing `source` along neighbouring axes gives `result`; the innermost axis goes alone."""
+    first = source.pattern.index(axes[0])
+    last = first + len(axes)
+    assert source.pattern[first:last] == axes, "reduced axes are no neighbours"
+    sizes, live = tile.block_sizes(source, whole), tile.live_sizes(source, whole)
+    result_at = dict(zip(result.pattern, result.strides))
+    outer = _merge_outer([BroadcastDim(sizes[i], source.strides[i], result_at[source.pattern[i]])
+                          for i in range(first)])
+    if last == len(source.pattern):
+        assert len(axes) == 1, "the innermost axis is reduced together with others"
+        if outer:
+            return ReducePlan("last", outer[:-1], outer[-1].size, live[-1], outer[-1].src_stride)
+        return ReducePlan("last", (), 1, live[-1], align_up(source.row, tile.row_align))
+    stride = source.strides[last - 1]
+    columns = live[last] if last == len(source.pattern) - 1 else stride
+    return ReducePlan("first", outer, product((live[first],) + sizes[first + 1:last]), columns, stride)
 
 
 def pad_plan(tile: Tile, padded: Layout, whole: bool) -> PadPlan:

@@ -66,7 +66,7 @@ def lives(tiles: TileGraph, order: List[TileNode]) -> Dict[str, Life]:
     """The life span of every UB tensor, by node name, in order of birth."""
     at = {n.name: i for i, n in enumerate(order)}
     readers = tiles.readers()
-    tile_axis = tiles.split.tile_in.id
+    big = {tiles.split.tile_in.id} | set(tiles.split.reduced)
     result: Dict[str, Life] = {}
     for n in order:
         if n.makes_tensor:
@@ -74,7 +74,7 @@ def lives(tiles: TileGraph, order: List[TileNode]) -> Dict[str, Life]:
             if n.hoisted and (n.type == "Load" or any(not r.hoisted for r in readers[n.name])):
                 last = _FOREVER
             result[n.name] = Life(n, at[n.name], last, tiles.tile.bytes(tiles.layout(n), n.dtype.bytes),
-                                  tile_axis in n.pattern)
+                                  bool(big & set(n.pattern)))
     return result
 
 

@@ -1,6 +1,6 @@
 """From a HintGraph to the ImplGraphs of its kernel: variants x tiling cases x templates.
 
-    HintGraph --simplify--> variants (contiguous | strided | static) --cut_positions--> tiling cases
+    HintGraph --stages_of--> nests, each: --simplify--> variants (contiguous | strided | static) --cut_positions--> tiling cases
               --TileGraph--> templates (general | unaligned) --execution_order, allocate--> ImplGraph
 
 On exit: at least one ImplGraph without conditions has a legal tiling for every value of the symbols (a tile
@@ -9,7 +9,7 @@ of one element fits UB); variants that cannot fit UB whatever the tile are left 
 """
 import re
 from dataclasses import replace
-from typing import List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Sched, TensorAttr, TensorRef
 from tf_autofuse.machine import Machine, usable_ub
@@ -19,13 +19,14 @@ from tf_autofuse.schedule import check
 from tf_autofuse.schedule.axes import assume_contiguous, extends, is_strided, simplify
 from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, Limit, Plan,
                                              ScheduleRefusal)
-from tf_autofuse.schedule.layout import broadcast, pad_plan, transfer
+from tf_autofuse.schedule.layout import broadcast, pad_plan, reduction, transfer
 from tf_autofuse.schedule.memory import allocate
 from tf_autofuse.schedule.order import execution_order
-from tf_autofuse.schedule.split import axis_groups, cut_positions, split_at
+from tf_autofuse.schedule.split import axis_groups, cut_positions, innermost_cut, split_at
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
+from tf_autofuse.schedule.ways import Stage, split_axis, stages_of
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol
+from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol, to_text
 
 #: Instructions that use the fixed scratch area at the end of UB (machine.SELECT_SCRATCH).
 _SCRATCH_APIS = re.compile(
@@ -37,8 +38,31 @@ _REMOVE_PAD_TMP_BYTES = 256  # the call names the scratch buffer; 16 and 32-bit 
 
 def schedule(graph: AscGraph, machine: Machine,
              table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
-    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key. Raises ScheduleRefusal where there is
-    none."""
+    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key within each nest (schedule/nests.py). Raises
+    ScheduleRefusal where there is none."""
+    stages = stages_of(graph)
+    if len(stages) == 1 and stages[0].reduced_size == 1:
+        return _checked(_sure(graph, machine, table), stages[0], machine)
+    ways: Dict[str, List[Tuple[ImplGraph, ...]]] = {}
+    for stage in stages:
+        impls, _ = _variants(stage.graph, machine, table, bool(stage.parts_symbol))
+        ways.setdefault(stage.way, []).append(_checked(impls, stage, machine))
+    usable = [nests for way, nests in ways.items() if all(nests)]
+    if not any(impls[0].way != "empty" for nests in usable for impls in nests):
+        raise ScheduleRefusal("%s reduces %s elements to one, which fit UB neither as a whole nor in parts" % (
+            graph.name, to_text(stages[0].reduced_size)))
+    return tuple(impl for nests in usable for impls in nests for impl in impls)
+
+
+def _checked(impls: List[ImplGraph], stage: Stage, machine: Machine) -> Tuple[ImplGraph, ...]:
+    return tuple(check.check(replace(impl, tiling_key=key, way=stage.way, stage=stage.number,
+                                     parts_symbol=stage.parts_symbol, reduced_size=stage.reduced_size), machine)
+                 for key, impl in enumerate(impls))
+
+
+def _variants(graph: AscGraph, machine: Machine, table, partial: bool) -> Tuple[List[ImplGraph], AscGraph]:
+    """All variants that can fit UB, and the simplified graph of the last one. partial: each tile of the outermost
+    reduced axis gives a result of its own."""
     variants: List[Tuple[AscGraph, str, Tuple[Guard, ...]]] = []
     if is_strided(graph):
         contiguous = assume_contiguous(graph)
@@ -49,16 +73,25 @@ def schedule(graph: AscGraph, machine: Machine,
         variants.append((simplify(graph), "static", ()))
     impls: List[ImplGraph] = []
     for simplified, variant, conditions in variants:
-        impls += _cases(simplified, variant, conditions, machine, table)
+        if partial:
+            impls += _templates(simplified, split_axis(simplified), variant, conditions, machine, table)
+        else:
+            impls += _cases(simplified, variant, conditions, machine, table)
+    return impls, variants[-1][0]
+
+
+def _sure(graph: AscGraph, machine: Machine, table) -> List[ImplGraph]:
+    """The variants of a graph without reductions: one of them has a tiling for every shape."""
+    impls, simplified = _variants(graph, machine, table, False)
     if not any(not i.conditions and _always_fits(i, machine) for i in impls):
         raise ScheduleRefusal(_too_big(simplified, machine, table))
-    return tuple(check.check(replace(impl, tiling_key=key), machine) for key, impl in enumerate(impls))
+    return impls
 
 
 def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -> List[ImplGraph]:
     """The variant's cases that can fit UB. The innermost cut stands in where none of the better ones is sure
     to."""
-    last = len(graph.loop_axes) - 1
+    last = innermost_cut(graph)
     positions = cut_positions(graph, machine)
     impls = [i for p in positions for i in _templates(graph, p, variant, conditions, machine, table)]
     if last not in positions and not any(_always_fits(i, machine) for i in impls):
@@ -100,7 +133,7 @@ def _always_fits(impl: ImplGraph, machine: Machine) -> bool:
 
 def _too_big(graph: AscGraph, machine: Machine, table) -> str:
     """The sentence for a kernel that does not fit UB even with a tile of 1."""
-    tiles = TileGraph(graph, split_at(graph, len(graph.loop_axes) - 1), "general", table)
+    tiles = TileGraph(graph, split_at(graph, innermost_cut(graph)), "general", table)
     impl = _impl(tiles, "static", (), machine)
     if impl is None:
         return "a copy of %s has too many dims" % graph.name
@@ -156,6 +189,10 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
             whole = {tiles.split.tile_actual: symbol(tiles.split.tile_symbol)}
             _need(tmp, substitute(broadcast_tmp_bytes(plan, node.dtype.bytes), whole))
         return plan
+    if tiles.is_reduction(node):
+        source = tiles.nodes[node.inputs[0]]
+        _need(tmp, tiles.op(node).scratch_bytes([source.dtype], node.dtype, tile.count(tiles.layout(source), True)))
+        return reduction(tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
     if node.type == "RemovePad":
         _need(tmp, _REMOVE_PAD_TMP_BYTES)
         return pad_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), node.hoisted)

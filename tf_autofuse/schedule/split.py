@@ -2,12 +2,14 @@
 
 Cutting the loop axis z at a tile size t gives zT (TILE_OUT) and zt (TILE_IN). zt and the axes inside of z lie
 in UB (the vectorized axes); the axes outside of z and zT are the outer loop. They merge into one axis that is
-split over blocks. All axes of an elementwise graph are of group y.
+split over blocks. Axes that a reduction runs along (group r) always lie in UB, those outside of z too; all others
+are of group y. Where the cut axis itself is reduced, each tile gives a partial result.
 """
 from typing import NamedTuple, Tuple
 
 from tf_autofuse.ir.asc_graph import AscGraph, Axis, AxisType
 from tf_autofuse.machine import Machine, usable_ub
+from tf_autofuse.schedule.axes import is_reduction
 from tf_autofuse.schedule.layout import MAX_TRANSFER_DIMS
 from tf_autofuse.symbolic.size import Size, ceil_div, is_static, product, symbol
 
@@ -33,17 +35,26 @@ class SplitAxes(NamedTuple):
     tile_symbol: str
     tile_actual: str
     block_symbol: str
+    reduced: Tuple[int, ...]
+
+
+def reduced_axes(graph: AscGraph) -> Tuple[int, ...]:
+    """The loop axes that some reduction of the graph runs along, outermost first."""
+    reduced = {a for n in graph.nodes if is_reduction(n) for a in n.attr("axes")}
+    return tuple(a for a in graph.loop_axes if a in reduced)
 
 
 def split_at(graph: AscGraph, position: int) -> SplitAxes:
     """Cuts the loop axis at `position` of loop_axes."""
+    reduced = reduced_axes(graph)
+    before = graph.loop_axes[:position]
     cut = graph.axis(graph.loop_axes[position])
     tile_symbol = cut.name + "t_size"
     next_id = max(a.id for a in graph.axes) + 1
     tiles = ceil_div(cut.size, symbol(tile_symbol))
     tile_out = Axis(next_id, cut.name + "T", tiles, AxisType.TILE_OUT, (cut.id,))
     tile_in = Axis(next_id + 1, cut.name + "t", symbol(tile_symbol), AxisType.TILE_IN, (cut.id,))
-    outer = tuple(graph.axis(a) for a in graph.loop_axes[:position]) + (tile_out,)
+    outer = tuple(graph.axis(a) for a in before if a not in reduced) + (tile_out,)
     outer_ids = tuple(a.id for a in outer)
     name, size = "".join(a.name for a in outer), product(a.size for a in outer)
     merged = Axis(next_id + 2, name, size, AxisType.MERGED, outer_ids)
@@ -54,8 +65,8 @@ def split_at(graph: AscGraph, position: int) -> SplitAxes:
     return SplitAxes(
         axes=graph.axes + (tile_out, tile_in, merged, block_out, block_in), cut=cut, tile_out=tile_out,
         tile_in=tile_in, merged=merged, block_out=block_out, block_in=block_in, outer=outer_ids,
-        vectorized=(tile_in.id,) + graph.loop_axes[position + 1:], tile_symbol=tile_symbol,
-        tile_actual=cut.name + "t_actual", block_symbol=block_symbol)
+        vectorized=tuple(a for a in before if a in reduced) + (tile_in.id,) + graph.loop_axes[position + 1:],
+        tile_symbol=tile_symbol, tile_actual=cut.name + "t_actual", block_symbol=block_symbol, reduced=reduced)
 
 
 def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
@@ -66,25 +77,37 @@ def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
     and surely fits. The innermost cut always fits; it is left out only where a cut that surely fits replaces
     it.
     """
-    sizes = [graph.axis(a).size for a in graph.loop_axes]
+    reduced = reduced_axes(graph)
     item = max(n.y.dtype.bytes for n in graph.of_type("Load", "Store"))
-    last = len(sizes) - 1
+    candidates = _candidates(graph)
+    in_ub = {p: [a for i, a in enumerate(graph.loop_axes) if i > p or (i < p and a in reduced)] for p in candidates}
     kept = []
-    for position in range(last, -1, -1):
-        inner = product(sizes[position + 1:])
-        if last - position + 1 > MAX_TRANSFER_DIMS:
+    for position, further in zip(candidates, candidates[1:] + (None,)):
+        inner = product(graph.axis(a).size for a in in_ub[position])
+        if len(in_ub[position]) >= MAX_TRANSFER_DIMS:
             break
         if is_static(inner) and inner * item > usable_ub(machine, True):
             break
-        can_move_out = position > 0 and last - position + 1 < MAX_TRANSFER_DIMS
-        if can_move_out and _is_tiny(inner, sizes[position], item):
+        can_move_out = further is not None and len(in_ub[further]) < MAX_TRANSFER_DIMS
+        if can_move_out and _is_tiny(inner, graph.axis(graph.loop_axes[position]).size, item):
             continue
         kept.append(position)
-    if all(is_static(s) for s in sizes):
+    if all(is_static(graph.axis(a).size) for a in graph.loop_axes):
         return tuple(kept[:MAX_CASES_STATIC])
     if len(kept) > MAX_CASES_DYNAMIC:
         kept = kept[:MAX_CASES_DYNAMIC - 1] + kept[-1:]
     return tuple(kept)
+
+
+def _candidates(graph: AscGraph) -> Tuple[int, ...]:
+    """Positions of loop_axes that may be cut, innermost first: all but the reduced ones, at least one."""
+    reduced = reduced_axes(graph)
+    return tuple(p for p in reversed(range(len(graph.loop_axes))) if graph.loop_axes[p] not in reduced)
+
+
+def innermost_cut(graph: AscGraph) -> int:
+    """The cut with the fewest elements in UB."""
+    return _candidates(graph)[0]
 
 
 def _is_tiny(inner: Size, size: Size, item: int) -> bool:
@@ -92,5 +115,9 @@ def _is_tiny(inner: Size, size: Size, item: int) -> bool:
 
 
 def axis_groups(split: SplitAxes) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
-    """Loop axes by role: elementwise graphs have all of them in y."""
-    return (("y", split.outer[:-1] + (split.cut.id,) + split.vectorized[1:]),)
+    """Loop axes by role: 'r' are reduced by some node, 'y' all others; within a group the cut one after the outer
+    ones."""
+    axes = split.outer[:-1] + (split.cut.id,) + tuple(a for a in split.vectorized if a != split.tile_in.id)
+    groups = (("y", tuple(a for a in axes if a not in split.reduced)),
+              ("r", tuple(a for a in axes if a in split.reduced)))
+    return tuple(g for g in groups if g[1])

@@ -13,11 +13,11 @@ from typing import Dict, List, Mapping, Optional, Tuple
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ops.schema import AscOp
-from tf_autofuse.schedule.axes import extends
+from tf_autofuse.schedule.axes import extends, is_reduction
 from tf_autofuse.schedule.impl_graph import ScheduleRefusal
 from tf_autofuse.schedule.layout import Layout, Pattern, Tile, is_contiguous
 from tf_autofuse.schedule.split import SplitAxes
-from tf_autofuse.symbolic.size import Size, is_static, symbol
+from tf_autofuse.symbolic.size import Size, is_static, known_equal, symbol
 
 _OUTSIDE = ("Data", "Scalar", "Output", "Workspace")
 #: Item sizes that RemovePad gathers in one pass.
@@ -63,6 +63,8 @@ class TileGraph:
         self._fills: Dict[Tuple[str, Pattern], str] = {}
         self._broadcasts: Dict[Tuple[str, Pattern], str] = {}
         self._alias: Dict[str, str] = {}
+        # A single tile gains nothing from nodes outside of the loop, and their tensors live on.
+        self._may_hoist = not (split.reduced and len(split.outer) == 1 and known_equal(split.cut.size, 1))
         for node in graph.nodes:
             self._add(node)
         self._feed_stores()
@@ -104,6 +106,8 @@ class TileGraph:
         if extends(node.hint.y, self._position[self.split.cut.id]):
             tile_index = symbol("i_" + self.split.tile_out.name)
             offset = offset + tile_index * symbol(self.split.tile_symbol) * strides[self.split.cut.id]
+        if node.hint.attr("tile_stride") is not None:
+            offset = offset + symbol("i_" + self.split.tile_out.name) * node.hint.attr("tile_stride")
         return offset
 
     def dtypes_of_inputs(self, node: TileNode) -> List[DType]:
@@ -139,11 +143,13 @@ class TileGraph:
             self._put(TileNode(n.name, n.type, inputs, dtype, (), n, n.origin, n.attrs))
         elif n.type == "Broadcast":
             self._add_broadcast(n, inputs[0])
+        elif is_reduction(n):
+            self._add_reduction(n, inputs[0])
         elif n.type in ("Load", "Store"):
             if n.type == "Store" and self.nodes[inputs[0]].type == "Scalar":
                 inputs = [self._fill(inputs[0], self._pattern(n), n.origin)]
             node = TileNode(n.name, n.type, inputs, dtype, self._pattern(n), n, n.origin, n.attrs)
-            node.hoisted = n.type == "Load" and not any(
+            node.hoisted = self._may_hoist and n.type == "Load" and not any(
                 extends(n.y, self._position[a]) for a in self.split.outer[:-1] + (self.split.cut.id,))
             self._put(node)
         else:
@@ -170,7 +176,8 @@ class TileGraph:
         inputs = [self._fill(name, pattern, n.origin) if i in scalars and i != kept else name
                   for i, name in enumerate(inputs)]
         node = TileNode(n.name, n.type, inputs, n.y.dtype, pattern, n, n.origin, n.attrs)
-        node.hoisted = all(self.nodes[i].hoisted for i in inputs if self.nodes[i].type != "Scalar")
+        node.hoisted = self._may_hoist and all(
+            self.nodes[i].hoisted for i in inputs if self.nodes[i].type != "Scalar")
         self._put(node)
 
     def _fill(self, scalar: str, pattern: Pattern, origin) -> str:
@@ -180,7 +187,7 @@ class TileGraph:
             dtype = self.nodes[scalar].dtype
             node = TileNode(self._fresh("fill"), "Broadcast", [scalar], dtype, pattern, None, origin,
                             (("axes", pattern),))
-            node.hoisted = True
+            node.hoisted = self._may_hoist
             self._fills[key] = self._put(node)
         return self._fills[key]
 
@@ -207,6 +214,33 @@ class TileGraph:
                     self._broadcasts[key] = self._put(padless)
             source = self._broadcasts[key]
         self._alias[n.name] = source
+
+    def _add_reduction(self, n: AscNode, source: str) -> None:
+        """One node for each run of neighbouring axes, innermost first; the innermost axis of a tensor alone."""
+        row = self.table.get(n.type)
+        if row is None or not row.reduces:
+            raise ScheduleRefusal("the op table has no reduction %s (%s)" % (n.type, n.name))
+        kept = tuple((k, v) for k, v in n.attrs if k != "axes")
+        target = self._pattern(n)
+        while self.nodes[source].pattern != target:
+            made = self.nodes[source]
+            run = self._innermost_run(target, made.pattern)
+            form = "first"
+            if run[-1] == made.pattern[-1]:
+                run, form = run[-1:], "last"
+            pattern = tuple(a for a in made.pattern if a not in run)
+            if pattern != target and row.result == "attr":
+                raise ScheduleRefusal("%s runs along axes that are no neighbours (%s)" % (n.type, n.name))
+            if form not in row.ascend.get(row.form_key([made.dtype], n.y.dtype), {}):
+                raise ScheduleRefusal("%s of %s has no Ascend C form" % (n.type, made.dtype.name))
+            name = n.name if pattern == target else self._fresh("partial")
+            node = TileNode(name, n.type, [source], n.y.dtype, pattern, n, n.origin,
+                            tuple(sorted(kept + (("axes", run),))))
+            node.hoisted = self._may_hoist and made.hoisted
+            source = self._put(node)
+
+    def is_reduction(self, node: TileNode) -> bool:
+        return node.hint is not None and is_reduction(node.hint)
 
     @staticmethod
     def _innermost_run(have: Pattern, target: Pattern) -> Pattern:
@@ -260,9 +294,9 @@ class TileGraph:
     def _tile(self) -> Tile:
         split = self.split
         item = min(n.dtype.bytes for n in self.nodes.values() if n.makes_tensor)
-        sizes = {a: self.graph.axis(a).size for a in split.vectorized[1:]}
+        sizes = {a: self.graph.axis(a).size for a in split.vectorized if a != split.tile_in.id}
         sizes[split.tile_in.id] = split.tile_in.size
-        return Tile(split.vectorized, sizes, symbol(split.tile_actual), 32 // item)
+        return Tile(split.vectorized, sizes, {split.tile_in.id: symbol(split.tile_actual)}, 32 // item)
 
     def _choose_padding(self) -> None:
         """A pattern's rows are padded where some instruction needs its rows at 32 B: the result of a
@@ -273,6 +307,11 @@ class TileGraph:
                 self._needs.add(n.pattern)
                 if dict(n.attrs)["axes"][-1] != n.pattern[-1]:
                     self._needs.add(self.nodes[n.inputs[0]].pattern)
+            elif self.is_reduction(n):
+                source = self.nodes[n.inputs[0]].pattern
+                self._needs.add(source)
+                if dict(n.attrs)["axes"][-1] != source[-1]:
+                    self._needs.add(n.pattern)
             elif n.type in ("Load", "Store") and len(n.pattern) > 1:
                 if not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
                     self._needs.add(n.pattern)
@@ -290,6 +329,8 @@ class TileGraph:
         blocks anyway, every full-size Load and Store is one block of GM, and RemovePad takes the dtypes, each
         padded for itself."""
         if len(self.split.vectorized) < 2 or self.split.vectorized not in self._needs:
+            return False
+        if self.split.reduced:
             return False
         row = self.tile.sizes[self.split.vectorized[-1]]
         if is_static(row) and row % self.tile.row_align == 0:

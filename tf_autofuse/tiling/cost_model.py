@@ -9,7 +9,8 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ops.schema import AscOp
-from tf_autofuse.schedule.impl_graph import BroadcastPlan, ElementPlan, ImplGraph, PadPlan, TransferPlan
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, PadPlan, ReducePlan,
+                                             TransferPlan)
 from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute,
                                        symbol)
 from tf_autofuse.tiling import cost_table as table
@@ -151,6 +152,8 @@ def vector_cost(impl: ImplGraph, node: AscNode, plan, ops: Mapping[str, AscOp]) 
     dtype = impl.graph.tensor(node.inputs[-1]).dtype if node.inputs else node.y.dtype
     if isinstance(plan, BroadcastPlan):
         return broadcast_cost(plan, node.y.dtype)
+    if isinstance(plan, ReducePlan):
+        return reduce_cost(plan, dtype)
     if isinstance(plan, PadPlan):
         return linear("GatherMask", node.y.dtype, plan.rows * plan.row)
     assert isinstance(plan, ElementPlan)
@@ -169,6 +172,15 @@ def _cast_row(api: str, source: DType, target: DType) -> str:
     known = {("float16", "uint8"): "Cast f16->u8", ("uint8", "float16"): "Cast u8->f16",
              ("int64", "int32"): "Cast i64->i32"}
     return known.get((source.name, target.name), api)
+
+
+def reduce_cost(plan: ReducePlan, dtype: DType) -> Formula:
+    """Cycles of one step of a reduction (derived): rows are added one to the other, and what is left of a row, one
+    vector register, is halved until one element is left."""
+    once = linear("Add", dtype, plan.rows * plan.cols)
+    if plan.kind == "last":
+        once = once + of(2.0) * linear("Add", dtype, plan.rows * (256 // dtype.bytes))
+    return of(product(d.size for d in plan.outer)) * once
 
 
 def _copies(dtype: DType, rows: Size, row: Size) -> Formula:

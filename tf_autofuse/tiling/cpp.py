@@ -9,12 +9,13 @@ contract them (-ffp-contract=off) to agree with Python to the last bit.
 """
 from typing import List, NamedTuple, Sequence, Tuple
 
+from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.symbolic.size import Size, is_static, symbols_of, to_cpp
+from tf_autofuse.symbolic.size import Size, SizeExpr, is_static, known_equal, symbols_of, to_cpp
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM
 from tf_autofuse.tiling.formula import Formula, text
-from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel
+from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
 
 
 class Field(NamedTuple):
@@ -23,6 +24,33 @@ class Field(NamedTuple):
     type: str
     name: str
     comment: str
+
+
+class RunTimeValue(NamedTuple):
+    """A Scalar whose value is a Size, as a field of the tiling data. type: float, or int32_t for integers."""
+
+    field: str
+    type: str
+    value: Size
+
+    def is_of(self, scalar: AscNode) -> bool:
+        value = scalar.attr("value")
+        return not is_static(value) and known_equal(value, self.value) and self.type == _value_type(scalar)
+
+
+def _value_type(scalar: AscNode) -> str:
+    return "float" if scalar.y.dtype.is_floating else "int32_t"
+
+
+def run_time_values(impls: Sequence[ImplGraph]) -> Tuple[RunTimeValue, ...]:
+    """The Scalars of a nest that are known at run time only, each once."""
+    found: List[RunTimeValue] = []
+    for impl in impls:
+        for node in impl.graph.of_type("Scalar"):
+            value = node.attr("value")
+            if isinstance(value, SizeExpr) and not any(v.is_of(node) for v in found):
+                found.append(RunTimeValue("value%d" % len(found), _value_type(node), value))
+    return tuple(found)
 
 
 def kernel_symbols(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[str, ...]:
@@ -54,8 +82,9 @@ def nest_fields(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[Fie
         narrow += [Field("uint32_t", c.field, "bytes of one buffer") for c in impl.containers]
         if impl.tmp_bytes:
             narrow.append(Field("uint32_t", "tmp_bytes", "bytes of the scratch buffer"))
+    narrow += [Field(v.type, v.field, "a constant that the sizes decide") for v in run_time_values(impls)]
     fields = list(dict.fromkeys(wide + narrow))
-    if sum(f.type == "uint32_t" for f in fields) % 2:
+    if sum(f.type != "int64_t" for f in fields) % 2:
         fields.append(Field("uint32_t", "unused", "fills the last 8 bytes"))
     return tuple(fields)
 
@@ -64,15 +93,16 @@ def struct_text(name: str, fields: Sequence[Field]) -> List[str]:
     """Lines of a struct, with a check that the compiler adds no padding."""
     lines = ["struct %s {" % name]
     lines += ["  %s %s;  // %s" % f for f in fields]
-    size = sum(4 if f.type in ("uint32_t", "float") else 8 for f in fields)
+    size = sum(8 if f.type == "int64_t" else 4 for f in fields)
     return lines + ["};", "static_assert(sizeof(%s) == %d, \"padding in %s\");" % (name, size, name)]
 
 
-def case_texts(models: Sequence[TilingModel], symbols: List[str], fields: Sequence[Field],
+def case_texts(impls: Sequence[ImplGraph], symbols: List[str], fields: Sequence[Field],
                struct: str) -> List[str]:
     """struct Case<key> of every variant; struct: the type that Fill fills."""
     used = {f.name for f in fields if f.type == "int64_t"}
-    return [_case(m, symbols, used, struct) for m in models]
+    values = run_time_values(impls)
+    return [_case(build_model(i), symbols, used, values, struct) for i in impls]
 
 
 #: The generic part: tiling/solve.py, statement by statement.
@@ -217,7 +247,7 @@ class _Method(NamedTuple):
     lines: Tuple[str, ...]
 
 
-def _case(m: TilingModel, symbols: List[str], fields, struct: str) -> str:
+def _case(m: TilingModel, symbols: List[str], fields, values: Sequence[RunTimeValue], struct: str) -> str:
     """struct Case<key>: one variant's model. Members are the symbols that it computes with."""
     conditions = " && ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "true"
     limits = " && ".join(dict.fromkeys("%s <= %d" % (to_cpp(l.value), l.bound) for l in m.limits)) or "true"
@@ -234,6 +264,7 @@ def _case(m: TilingModel, symbols: List[str], fields, struct: str) -> str:
     fill += ["t->%s = static_cast<uint32_t>(%s);" % (c.field, _largest(c.sizes)) for c in m.containers]
     if m.tmp_bytes:
         fill.append("t->tmp_bytes = static_cast<uint32_t>(%s);" % _largest(m.tmp_bytes))
+    fill += ["t->%s = static_cast<%s>(%s);" % (v.field, v.type, to_cpp(v.value)) for v in values]
     fill += ["t->block_dim = static_cast<uint32_t>(choice.block_dim);", "t->tiling_key = %d;" % m.key]
     tile = "int64_t " + m.tile_symbol
     methods = (

@@ -62,8 +62,9 @@ def build_model(impl: ImplGraph, ops: Mapping[str, AscOp] = ASC_OPS) -> TilingMo
     """The model of one ImplGraph."""
     axis = impl.graph.axis
     pipes = pipe_costs(impl, ops)
-    inner = tuple(axis(a).size for a in impl.vectorized_axes[1:])
-    alone = not inner
+    inner = tuple(axis(a).size for a in impl.vectorized_axes if a != impl.tile_axis)
+    # Copies of a tile are whole blocks of memory where the tile axis is the innermost one.
+    alone = impl.vectorized_axes[-1] == impl.tile_axis
     item = 32 // impl.row_align
     return TilingModel(
         impl.tiling_key, impl.template, impl.conditions, impl.tile_symbol, impl.block_symbol,

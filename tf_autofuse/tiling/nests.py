@@ -100,7 +100,7 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     if len(tiling.nests) == 1:
         models = [build_model(i) for i in impls]
         fields = tiling.fields[0]
-        parts += case_texts(models, list(tiling.symbols), fields, "AutofuseTilingData")
+        parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData")
         body = signature + choice_lines(models) + ["  *block_dim = t->block_dim;", "  return 0;", "}", ""]
         parts += ["}  // namespace", "", head, "\n".join(body), field_functions([(f.name,) * 2 for f in fields])]
         return "\n".join(parts)
@@ -116,7 +116,7 @@ def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str]) -> str:
     """namespace nest<n>: its variants, and Plan, which also gives the cost of the plan."""
     models = [build_model(i) for i in nest.impls]
     struct = "AutofuseNest%d" % nest.number
-    lines = ["namespace nest%d {" % nest.number, ""] + case_texts(models, symbols, fields, struct)
+    lines = ["namespace nest%d {" % nest.number, ""] + case_texts(nest.impls, symbols, fields, struct)
     lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t, double* cost) {" % struct,
               "  *t = %s{};" % struct, "  *cost = 0.0;"]
     lines += choice_lines(models) + ["  *cost = best.cost;", "  return 0;", "}", "",
@@ -148,9 +148,9 @@ def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
     ways: Dict[str, List[Nest]] = {}
     for nest in nests:
         ways.setdefault(nest.way, []).append(nest)
-    (whole,) = ways["whole"]
-    lines = ["  // %s" % whole.impls[0].graph.name]
-    if len(ways) == 1:
+    lines = ["  // %s" % nests[0].impls[0].graph.name]
+    whole = ways["whole"][0] if "whole" in ways else None
+    if len(ways) == 1 and whole:
         return lines + ["  if (%s != 0) {" % _plan_call(whole), "    return 1;", "  }"]
     indent = "  "
     if "empty" in ways:
@@ -158,16 +158,23 @@ def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
         lines += ["  if (%s) {" % _condition(empty.impls[0].reduced_size, tiling),
                   "    if (%s != 0) {" % _plan_call(empty), "      return 1;", "    }", "  } else {"]
         indent = "    "
-    inner = ["double whole_cost = 0.0;", "bool whole = %s == 0;" % _plan_call(whole), "whole_cost = cost;"]
+    inner = ["bool whole = %s;" % ("%s == 0" % _plan_call(whole) if whole else "false")]
     if "parts" in ways:
+        inner += ["const double whole_cost = cost;"]
         inner += ["bool parts = true;", "double parts_cost = 0.0;"]
         for nest in ways["parts"]:
             inner += ["parts = parts && %s == 0;" % _plan_call(nest), "parts_cost += cost;"]
             inner += ["if (parts) {", "  values[%d] = CeilDiv(%s, Max(t->n%d.%s, 1));" % (
                 tiling.symbols.index(nest.impls[0].parts_symbol), _value(nest.impls[0].cut_size, tiling),
-                nest.number, nest.impls[0].tile_symbol), "}"] if nest.impls[0].parts_symbol else []
-        inner += ["if (parts && (!whole || parts_cost < whole_cost)) {",
-                  "  t->n%d = AutofuseNest%d{};" % (whole.number, whole.number), "} else {"]
+                nest.number, nest.impls[0].tile_symbol)] if nest.impls[0].parts_symbol else []
+            if nest.impls[0].parts_symbol:
+                symbol = nest.impls[0].parts_symbol
+                if any(f.name == symbol for f in tiling.fields[nest.number]):
+                    inner.append("  t->n%d.%s = values[%d];" % (nest.number, symbol, tiling.symbols.index(symbol)))
+                inner.append("}")
+        inner.append("if (parts && (!whole || parts_cost < whole_cost)) {")
+        inner += ["  t->n%d = AutofuseNest%d{};" % (whole.number, whole.number)] if whole else []
+        inner.append("} else {")
         inner += ["  t->n%d = AutofuseNest%d{};" % (n.number, n.number) for n in ways["parts"]]
         inner += ["  parts = false;", "}", "whole = whole || parts;"]
     inner += ["if (!whole) {", "  return 1;", "}"]

@@ -10,16 +10,19 @@ On entry: an ImplGraph that keeps the contract at the head of schedule/impl_grap
 """
 
 import re
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.codegen.ascendc import transfers
 from tf_autofuse.codegen.ascendc.expressions import Expressions
 from tf_autofuse.codegen.ascendc.literals import literal, needs_from_bits
 from tf_autofuse.ir.asc_graph import AscNode, Position, TensorRef
-from tf_autofuse.ir.dtypes import FLOAT32, DType
+from tf_autofuse.ir.dtypes import FLOAT32, INT32, DType
 from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.ops.table import ASC_OPS
+from tf_autofuse.schedule.axes import is_reduction
 from tf_autofuse.schedule.impl_graph import ImplGraph
+from tf_autofuse.symbolic.size import SizeExpr
+from tf_autofuse.tiling.cpp import RunTimeValue
 
 BARRIER, TMP = transfers.BARRIER, transfers.TMP
 _RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling", "block"}
@@ -64,15 +67,16 @@ def compute_dtype(node: AscNode, impl: ImplGraph) -> DType:
     return impl.graph.tensor(node.inputs[-1]).dtype
 
 
-def call_form(node: AscNode, impl: ImplGraph) -> Tuple[AscOp, str]:
-    """The op's row and the call text for this node's dtypes and Scalar inputs. Raises CodegenRefusal."""
+def call_form(node: AscNode, impl: ImplGraph, form: str = "") -> Tuple[AscOp, str]:
+    """The op's row and the call text for this node's dtypes and its form, by default that for its Scalar inputs.
+    Raises CodegenRefusal."""
     row = ASC_OPS.get(node.type)
     if row is None:
         raise CodegenRefusal("the AscIR type %s is not in the op table" % node.type)
     key = row.form_key([impl.graph.tensor(r).dtype for r in node.inputs], node.y.dtype)
     forms = row.ascend.get(key)
     scalars = [i for i, ref in enumerate(node.inputs) if impl.graph.node(ref.node).type == "Scalar"]
-    form = "tensor" if not scalars else "scalar%s" % "".join(map(str, scalars))
+    form = form or ("tensor" if not scalars else "scalar%s" % "".join(map(str, scalars)))
     if forms is None or form not in forms:
         raise CodegenRefusal(
             "%s on %s has no %s form in Ascend C"
@@ -84,10 +88,13 @@ def call_form(node: AscNode, impl: ImplGraph) -> Tuple[AscOp, str]:
 class BodyWriter:
     """Writes the statements of one ImplGraph; one use."""
 
-    def __init__(self, impl: ImplGraph, expressions: Expressions, workspace: Callable[[AscNode], str]):
-        """workspace: the name of the workspace that a Workspace node stands for."""
+    def __init__(self, impl: ImplGraph, expressions: Expressions, workspace: Callable[[AscNode], str],
+                 values: Sequence[RunTimeValue]):
+        """workspace: the name of the workspace that a Workspace node stands for. values: what Scalars stand for that
+        are known at run time only."""
         self.impl, self.graph, self.expressions = impl, impl.graph, expressions
         self.workspace = workspace
+        self.values = values
         self.hoisted_nodes, self.body_nodes = impl.hoisted, impl.body
         self.names = self._local_names()
         self.readers = self._readers()
@@ -309,6 +316,12 @@ class BodyWriter:
             )
             self.headers.update(call.headers)
             lines = list(call.lines)
+        elif is_reduction(node):
+            row, text = call_form(node, self.impl, self.impl.plan(node).kind)
+            call = transfers.reduce(text, row.header, self.names[node.name], self.names[node.inputs[0].node],
+                                    self.impl.plan(node), self.expressions)
+            self.headers.update(call.headers)
+            lines = list(call.lines)
         else:
             row, text = call_form(node, self.impl)
             if "autofuse::" in text:
@@ -325,6 +338,10 @@ class BodyWriter:
         node = self.graph.node(ref.node)
         if node.type != "Scalar":
             return None
+        if isinstance(node.attr("value"), SizeExpr):
+            (field,) = [v.field for v in self.values if v.is_of(node)]
+            text = "t." + field
+            return text if node.y.dtype in (FLOAT32, INT32) else "static_cast<%s>(%s)" % (node.y.dtype.device, text)
         self.constants |= needs_from_bits(node.attr("value"), node.y.dtype)
         return literal(node.attr("value"), node.y.dtype)
 

@@ -15,6 +15,7 @@ from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import Nest, nests_of, workspaces_of
+from tf_autofuse.tiling.cpp import run_time_values
 
 
 class Queue(NamedTuple):
@@ -161,7 +162,7 @@ def _described(impl: ImplGraph) -> Tuple[str, ...]:
 def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest, several: bool) -> Variant:
     indices = {impl.index_symbol(a) for a in impl.outer_axes}
     x = Expressions(in_loop=indices | {impl.tile_actual})
-    body = BodyWriter(impl, x, nest.workspace).write()
+    body = BodyWriter(impl, x, nest.workspace, run_time_values(nest.impls)).write()
     if several:
         gm = _gm_of(impl, gm, nest)
     decode = _decode(impl, x)

@@ -1,15 +1,16 @@
-"""Moves of data as calls: GM <-> UB copies, broadcasts and row padding in UB.
+"""Moves of data as calls: GM <-> UB copies, broadcasts, reductions and row padding in UB.
 
 Each function returns the lines of one node and the helper headers that they need. One- and two-dim copies are
 DataCopyPad itself; everything else is a helper that splits by the DMA's limits.
 """
 
+import re
 from typing import List, NamedTuple, Tuple
 
 from tf_autofuse.codegen.ascendc.expressions import Expressions
 from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.schedule.impl_graph import BroadcastPlan, TransferDim, TransferPlan
+from tf_autofuse.schedule.impl_graph import BroadcastPlan, ReducePlan, TransferDim, TransferPlan
 from tf_autofuse.symbolic.size import Size, align_up, floor_div
 
 #: Bytes of a UB block: what DataCopyPad counts UB gaps in.
@@ -166,29 +167,59 @@ def _fill_from_tensor(dtype: DType, dst: str, src: str, plan: BroadcastPlan, x: 
     )
 
 
-def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
-    """The helper's call with the plan's outer loops around it; blocks of different indices are
-    independent."""
-    lines: List[str] = []
-    dst_at: List[str] = []
-    src_at: List[str] = []
+class Loops:
+    """Loops around a helper's call, over blocks of its operands; blocks of different indices are independent."""
 
-    def loop(size: Size, dst_stride: Size, src_stride: Size) -> None:
-        index = "b%d" % len(dst_at)
-        lines.append(
-            "%sfor (uint32_t %s = 0; %s < %s; ++%s) {"
-            % ("  " * len(lines), index, index, x.count(size), index)
-        )
-        dst_at.append("%s * %s" % (index, x.factor(dst_stride)))
-        src_at.append("%s * %s" % (index, x.factor(src_stride)))
+    def __init__(self, x: Expressions):
+        self.x = x
+        self.opening: List[str] = []
+        self.dst_at: List[str] = []
+        self.src_at: List[str] = []
 
+    def add(self, size: Size, dst_stride: Size, src_stride: Size) -> None:
+        """One more loop inside of those there are."""
+        index = "b%d" % len(self.opening)
+        self.opening.append("%sfor (uint32_t %s = 0; %s < %s; ++%s) {" % (
+            "  " * len(self.opening), index, index, self.x.count(size), index))
+        self.dst_at.append("%s * %s" % (index, self.x.factor(dst_stride)))
+        self.src_at.append("%s * %s" % (index, self.x.factor(src_stride)))
+
+    def dst(self, name: str) -> str:
+        """The destination's block."""
+        return "%s[%s]" % (name, " + ".join(self.dst_at)) if self.dst_at else name
+
+    def src(self, name: str) -> str:
+        """The source's block."""
+        return "%s[%s]" % (name, " + ".join(self.src_at)) if self.src_at else name
+
+    def around(self, calls: List[str]) -> Tuple[str, ...]:
+        """The statements with the loops around them."""
+        depth = len(self.opening)
+        closing = ["  " * d + "}" for d in reversed(range(depth))]
+        return tuple(self.opening + ["  " * depth + line for line in calls] + closing)
+
+
+def reduce(text: str, header: str, dst: str, src: str, plan: ReducePlan, x: Expressions) -> Call:
+    """A step of a reduction: the op's call text for the plan's kind, with the plan's loops around it."""
+    loops = Loops(x)
     for dim in plan.outer:
-        loop(dim.size, dim.dst_stride, dim.src_stride)
+        loops.add(dim.size, dim.dst_stride, dim.src_stride)
+    values = {"dst": loops.dst(dst), "0": loops.src(src), "tmp": TMP, "rows": x.count(plan.rows),
+              "cols": x.count(plan.cols), "stride": x.count(plan.stride)}
+    call = re.sub(r"\{(\w+)\}", lambda match: values[match.group(1)], text)
+    # The scratch is used again by the next round.
+    before = [BARRIER] if plan.outer else []
+    return Call(loops.around(before + [call]), (header,))
+
+
+def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
+    """The helper's call of a Broadcast with the plan's outer loops around it."""
+    loops = Loops(x)
+    for dim in plan.outer:
+        loops.add(dim.size, dim.dst_stride, dim.src_stride)
     if plan.kind == "blocks":
-        loop(plan.rows, plan.extent * plan.inner, plan.src_row)
-    depth = len(lines)
-    at_dst = "%s[%s]" % (dst, " + ".join(dst_at)) if depth else dst
-    at_src = "%s[%s]" % (src, " + ".join(src_at)) if depth else src
+        loops.add(plan.rows, plan.extent * plan.inner, plan.src_row)
+    at_dst, at_src = loops.dst(dst), loops.src(src)
     if plan.kind == "columns":
         call = "autofuse::BroadcastCols(%s, %s, %s, %s, %s);" % (
             at_dst,
@@ -198,7 +229,7 @@ def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
             x.count(plan.extent),
         )
         # The scratch is used again by the next round.
-        before = [BARRIER] if depth else []
+        before = [BARRIER] if loops.opening else []
     else:
         call = "autofuse::BroadcastRows(%s, %s, %s, %s);" % (
             at_dst,
@@ -207,6 +238,4 @@ def _looped(plan: BroadcastPlan, dst: str, src: str, x: Expressions) -> Call:
             x.count(plan.inner),
         )
         before = []
-    lines += ["  " * depth + line for line in before + [call]]
-    lines += ["  " * d + "}" for d in reversed(range(depth))]
-    return Call(tuple(lines), ("broadcast.h",))
+    return Call(loops.around(before + [call]), ("broadcast.h",))
