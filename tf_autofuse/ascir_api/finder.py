@@ -1,0 +1,82 @@
+"""The modules of the AscIR API for scripts that import them where upstream's package is not installed.
+
+Why a finder at the end of sys.meta_path: it is asked only when every other way has failed, so a real `autofuse`,
+`pyautofuse` or `ascir` is never shadowed. On exit of `install()` the finder is in place, once.
+
+    autofuse                    an empty package
+    autofuse.pyautofuse, pyautofuse     one module: ascir, Autofuser, AutofuserOptions, Schedule, CodeGen
+    autofuse.ascir_api          the functional helpers
+    ascir                       in sys.modules after the first import of pyautofuse, as upstream's
+"""
+import importlib.machinery
+import sys
+import types
+
+#: Set on each of our modules, so that one can tell them from the real ones.
+MARK = "__tf_autofuse_face__"
+_EXTENSION = ("pyautofuse", "autofuse.pyautofuse")
+_NAMES = ("autofuse", "autofuse.ascir_api") + _EXTENSION
+_made = {}
+
+
+def install() -> None:
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
+
+
+class _Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name not in _NAMES:
+            return None
+        # Below a real package of that name a missing module stays missing.
+        if "." in name and not getattr(sys.modules.get("autofuse"), MARK, False):
+            return None
+        return importlib.machinery.ModuleSpec(
+            name, _Loader(), origin="TF-AutoFuse's AscIR API", is_package=name == "autofuse"
+        )
+
+
+class _Loader:
+    def create_module(self, spec):
+        return extension() if spec.name in _EXTENSION else None
+
+    def exec_module(self, module):
+        if module is _made.get("pyautofuse"):
+            sys.modules.setdefault("ascir", module.ascir)
+            for name in _EXTENSION:
+                sys.modules.setdefault(name, module)
+            return
+        setattr(module, MARK, True)
+        if module.__name__ == "autofuse.ascir_api":
+            from tf_autofuse.ascir_api import functional
+
+            module.__doc__ = functional.__doc__
+            module.__dict__.update({name: getattr(functional, name) for name in functional.NAMES})
+
+
+def _module(name: str, **members) -> types.ModuleType:
+    module = types.ModuleType(name, "TF-AutoFuse's %s" % name)
+    setattr(module, MARK, True)
+    module.__dict__.update(members)
+    return module
+
+
+def extension() -> types.ModuleType:
+    """The one module behind `pyautofuse` and `autofuse.pyautofuse`."""
+    if "pyautofuse" not in _made:
+        from tf_autofuse.ascir_api import compiling, dtypes, graphs, operators, running, sizes, tools
+
+        ascir = _module(
+            "ascir",
+            dtypes=_module("ascir.dtypes", **dtypes.NUMBERS),
+            ops=_module("ascir.ops", **operators.CLASSES),
+            utils=_module("ascir.utils", **{name: getattr(tools, name) for name in tools.__all__}),
+            **{cls.__name__: cls for cls in (
+                sizes.SizeExpr, graphs.Axis, operators.Operator, operators.OpsOperatorOutput, operators.AscNodeAttr,
+                operators.ApiInfo, operators.SchedInfo, graphs.HintGraph, graphs.HintComputeGraph, graphs.FusedGraph,
+                graphs.ShapeInfo, sizes.Max, sizes.Min, sizes.Mod)}
+        )
+        _made["pyautofuse"] = _module(
+            "pyautofuse", ascir=ascir, Autofuser=compiling.Autofuser, AutofuserOptions=compiling.AutofuserOptions,
+            Schedule=compiling.Schedule, CodeGen=compiling.CodeGen, run=running.run, evaluate=running.evaluate)
+    return _made["pyautofuse"]
