@@ -1,4 +1,5 @@
-"""Runs a user's script as `python script.py` would, with the plugin loaded and the npu_bridge face behind it.
+"""Runs a user's script as `python script.py` would, with the plugin loaded and behind it the faces for npu_bridge and
+for the AscIR Python API.
 
 Holds while the script runs: sys.argv, sys.path[0], `__main__` and `__file__` are as Python itself sets them,
 SystemExit keeps its code, and a traceback begins in the script. `__main__` stays the script's afterwards, so
@@ -27,10 +28,12 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
             "TensorFlow 1.15 needs Python 3.7, this is %d.%d; run the script with the Python 3.7 that "
             "TF-AutoFuse is installed for" % sys.version_info[:2]
         )
+    from tf_autofuse import ascir_api
     from tf_autofuse.frontend import npu_face
 
     if os.path.isdir(path):
         npu_face.install()
+        ascir_api.install()
         sys.argv = [path] + list(arguments)
         sys.path[0] = path
         runpy.run_path(path, run_name="__main__")
@@ -43,6 +46,7 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
             "%s can't be read (%s); give the path of a Python script" % (path, error.strerror or error)
         )
     npu_face.install()
+    ascir_api.install()
     sys.argv = [path] + list(arguments)
     sys.path[0] = os.path.dirname(os.path.abspath(path))
 

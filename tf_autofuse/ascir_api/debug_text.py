@@ -1,4 +1,5 @@
 """utils.debug_str: a HintGraph as text, in the exact layout of the AscIR API (docs/ascir-api.md)."""
+
 from typing import Any, List
 
 import numpy as np

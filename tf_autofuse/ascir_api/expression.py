@@ -1,21 +1,25 @@
 """Symbolic expressions in the canonical form that the AscIR API promises.
 
-Why apart from symbolic/: the sizes there are integers of this project's own text form; the API's expressions are
-rational, may hold Floor, Mod, Sqrt and negative powers, and equality and text depend on which rewrites are made
-(like terms and powers merge, constants fold) and which are not (a product is never distributed over a sum).
+Why apart from symbolic/: the sizes there are integers of this project's own text form; the API's
+expressions are rational, may hold Floor, Mod, Sqrt and negative powers, and equality and text depend on
+which rewrites are made (like terms and powers merge, constants fold) and which are not (a product is never
+distributed over a sum).
 
 An expression is a Fraction, or one of these tuples (hashable; equal expressions are equal tuples):
 
     ("symbol", name)
-    ("sum", constant, ((term, coefficient), ...))       constant and coefficients are Fractions, terms no numbers
-    ("product", coefficient, ((base, exponent), ...))   exponents are expressions; a number is a base only below a
-                                                        symbolic or fractional exponent
-    ("power", base, exponent)                           exponent is not 0 or 1
-    ("call", function, arguments)                       Floor, Ceiling, Abs, Log, Exp, Mod; Max and Min: a set in
-                                                        canonical order
+    ("sum", constant, ((term, coefficient), ...))
+        constant and coefficients are Fractions, terms are no numbers
+    ("product", coefficient, ((base, exponent), ...))
+        exponents are expressions; a number is a base only below a symbolic or fractional exponent
+    ("power", base, exponent)
+        exponent is not 0 or 1
+    ("call", function, arguments)
+        Floor, Ceiling, Abs, Log, Exp, Mod; Max and Min: a set in canonical order
 
-The parts of sums and products are sorted by their text, byte by byte. Functions here take and return expressions.
-"""
+The parts of sums and products are sorted by their text, byte by byte. Functions here take and return
+expressions."""
+
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -203,8 +207,8 @@ def extreme(function: str, *arguments: Expression) -> Expression:
 
 
 def call(function: str, *arguments: Expression) -> Expression:
-    """The function of this name in its canonical form. Raises KeyError for an unknown name, TypeError for a wrong
-    number of arguments."""
+    """The function of this name in its canonical form. Raises KeyError for an unknown name, TypeError for a
+    wrong number of arguments."""
     return _CALLS[function](*arguments)
 
 

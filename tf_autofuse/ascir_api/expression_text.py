@@ -3,6 +3,7 @@
 On exit the expression prints as exactly the text that was read; anything else is a ValueError. Text is data:
 nothing is executed.
 """
+
 import re
 from fractions import Fraction
 from typing import List
@@ -26,16 +27,17 @@ def parse(text: str) -> ex.Expression:
 
 
 class _Parser:
-    """sum ::= product (('+'|'-') product)*; product ::= atom (('*'|'/') atom)*; atom ::= ['-'] integer | name |
-    function '(' sum (',' sum)* ')' | '(' sum ')'."""
+    """sum ::= product (('+'|'-') product)*; product ::= atom (('*'|'/') atom)*; atom ::= ['-'] integer |
+    name | function '(' sum (',' sum)* ')' | '(' sum ')'."""
 
     def __init__(self, text: str):
-        self.source, self.tokens, self.at, self.depth = text, [], 0, 0  # type: str, List[str], int, int
+        self.source, self.at, self.depth = text, 0, 0
+        self.tokens: List[str] = []
         position = 0
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
-                raise self.error("at %r" % text[position:position + 20])
+                raise self.error("at %r" % text[position : position + 20])
             self.tokens.append(match.group().strip())
             position = match.end()
         self.tokens.append("")

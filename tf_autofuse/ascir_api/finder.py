@@ -1,14 +1,17 @@
 """The modules of the AscIR API for scripts that import them where upstream's package is not installed.
 
-Why a finder at the end of sys.meta_path: it is asked only when every other way has failed, so a real `autofuse`,
-`pyautofuse` or `ascir` is never shadowed. On exit of `install()` the finder is in place, once.
+Why a finder at the end of sys.meta_path: it is asked only when every other way has failed, so a real
+`autofuse`, `pyautofuse` or `ascir` is never shadowed. On exit of `install()` the finder is in place, once.
 
     autofuse                    an empty package
     autofuse.pyautofuse, pyautofuse     one module: ascir, Autofuser, AutofuserOptions, Schedule, CodeGen
     autofuse.ascir_api          the functional helpers
     ascir                       in sys.modules after the first import of pyautofuse, as upstream's
 """
+
+import importlib
 import importlib.machinery
+import importlib.util
 import sys
 import types
 
@@ -42,9 +45,11 @@ class _Loader:
 
     def exec_module(self, module):
         if module is _made.get("pyautofuse"):
-            sys.modules.setdefault("ascir", module.ascir)
-            for name in _EXTENSION:
-                sys.modules.setdefault(name, module)
+            if _is_free("ascir"):
+                sys.modules["ascir"] = module.ascir
+            if getattr(importlib.import_module("autofuse"), MARK, False):
+                sys.modules.setdefault("autofuse.pyautofuse", module)
+                sys.modules["autofuse"].pyautofuse = module
             return
         setattr(module, MARK, True)
         if module.__name__ == "autofuse.ascir_api":
@@ -52,6 +57,11 @@ class _Loader:
 
             module.__doc__ = functional.__doc__
             module.__dict__.update({name: getattr(functional, name) for name in functional.NAMES})
+
+
+def _is_free(name: str) -> bool:
+    """Whether nothing of this name is imported or installed."""
+    return name not in sys.modules and importlib.util.find_spec(name) is None
 
 
 def _module(name: str, **members) -> types.ModuleType:
@@ -71,12 +81,34 @@ def extension() -> types.ModuleType:
             dtypes=_module("ascir.dtypes", **dtypes.NUMBERS),
             ops=_module("ascir.ops", **operators.CLASSES),
             utils=_module("ascir.utils", **{name: getattr(tools, name) for name in tools.__all__}),
-            **{cls.__name__: cls for cls in (
-                sizes.SizeExpr, graphs.Axis, operators.Operator, operators.OpsOperatorOutput, operators.AscNodeAttr,
-                operators.ApiInfo, operators.SchedInfo, graphs.HintGraph, graphs.HintComputeGraph, graphs.FusedGraph,
-                graphs.ShapeInfo, sizes.Max, sizes.Min, sizes.Mod)}
+            **{
+                cls.__name__: cls
+                for cls in (
+                    sizes.SizeExpr,
+                    graphs.Axis,
+                    operators.Operator,
+                    operators.OpsOperatorOutput,
+                    operators.AscNodeAttr,
+                    operators.ApiInfo,
+                    operators.SchedInfo,
+                    graphs.HintGraph,
+                    graphs.HintComputeGraph,
+                    graphs.FusedGraph,
+                    graphs.ShapeInfo,
+                    sizes.Max,
+                    sizes.Min,
+                    sizes.Mod,
+                )
+            },
         )
         _made["pyautofuse"] = _module(
-            "pyautofuse", ascir=ascir, Autofuser=compiling.Autofuser, AutofuserOptions=compiling.AutofuserOptions,
-            Schedule=compiling.Schedule, CodeGen=compiling.CodeGen, run=running.run, evaluate=running.evaluate)
+            "pyautofuse",
+            ascir=ascir,
+            Autofuser=compiling.Autofuser,
+            AutofuserOptions=compiling.AutofuserOptions,
+            Schedule=compiling.Schedule,
+            CodeGen=compiling.CodeGen,
+            run=running.run,
+            evaluate=running.evaluate,
+        )
     return _made["pyautofuse"]

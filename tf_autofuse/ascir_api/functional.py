@@ -1,9 +1,9 @@
 """autofuse.ascir_api: one function per operator that makes, links, places and infers a node in one call.
 
-Holds: instance names are `<operator in lower case>_<n>`, n counted per graph name and operator in a table of this
-module, which also keeps the operators alive. Every function returns the output view (a tuple of views where the
-operator has two outputs) and has run infer_dtype(), so the platform must be set.
-"""
+Holds: instance names are `<operator in lower case>_<n>`, n counted per graph name and operator in a table
+of this module, which also keeps the operators alive. Every function returns the output view (a tuple of
+views where the operator has two outputs) and has run infer_dtype(), so the platform must be set."""
+
 import re
 from typing import Any, Dict, List, Tuple
 
@@ -11,15 +11,16 @@ from tf_autofuse.ascir_api.operators import CLASSES
 from tf_autofuse.ascir_api.operators_table import ROWS
 
 _UNARY = """
-Workspace Broadcast Abs Exp Exp2 Floor BitwiseNot Ceil Ceil2Int FloorToInt Lgamma Cos Acos Cosh Sqrt Rsqrt RemovePad Pad
-Round Neg Relu Reciprocal Erf Erfcx ModifiedBesselI0 ModifiedBesselI1 ModifiedBesselK0 ModifiedBesselK1 BesselJ0
-BesselJ1 BesselY0 BesselY1 ScaledModifiedBesselK0 ScaledModifiedBesselK1 Ndtr Ndtri SphericalBesselJ0 SignBit AiryAi
-Erfinv Sign Tanh Sin Asin Asinh Atan Atanh Digamma Erfc Acosh Isnan IsInf Max ArgMax Softmax Any All Sum Min Mean Prod
-Sigmoid Ln Expm Log2 Log10 Log1p Nop Transpose IsFinite LogicalNot Concat Frexp
+Workspace Broadcast Abs Exp Exp2 Floor BitwiseNot Ceil Ceil2Int FloorToInt Lgamma Cos Acos Cosh Sqrt
+Rsqrt RemovePad Pad Round Neg Relu Reciprocal Erf Erfcx ModifiedBesselI0 ModifiedBesselI1
+ModifiedBesselK0 ModifiedBesselK1 BesselJ0 BesselJ1 BesselY0 BesselY1 ScaledModifiedBesselK0
+ScaledModifiedBesselK1 Ndtr Ndtri SphericalBesselJ0 SignBit AiryAi Erfinv Sign Tanh Sin Asin Asinh Atan
+Atanh Digamma Erfc Acosh Isnan IsInf Max ArgMax Softmax Any All Sum Min Mean Prod Sigmoid Ln Expm Log2
+Log10 Log1p Nop Transpose IsFinite LogicalNot Concat Frexp
 """.split()
 _BINARY = """
-BitwiseOr BitwiseXor BitwiseAnd Atan2 CopySign Remainder Igamma Igammac Zeta FloorDiv Ge Ne Eq Gt Le Lt RShift LShift Add
-Sub Div Mul TrueDiv Minimum Maximum LogicalOr LogicalAnd LogicalXor Fmod Hypot Mod Pow
+BitwiseOr BitwiseXor BitwiseAnd Atan2 CopySign Remainder Igamma Igammac Zeta FloorDiv Ge Ne Eq Gt Le Lt
+RShift LShift Add Sub Div Mul TrueDiv Minimum Maximum LogicalOr LogicalAnd LogicalXor Fmod Hypot Mod Pow
 """.split()
 _TERNARY = "Fma Select Where ClipByValue MaskedFill".split()
 _POLYNOMIALS = ["ShiftedChebyshevPolynomial" + letter for letter in "TUVW"]
@@ -195,8 +196,12 @@ def IndirectLoad(owner_graph, x1, x2, *, axis, sched_axis, size=None, stride=Non
 
 def _fill() -> None:
     made = {"Load": _moving("Load"), "Store": _moving("Store"), "MaskedFill": _masked_fill}
-    for names, maker in ((_UNARY, _unary), (_BINARY + _DEGREES, _binary), (_TERNARY, _ternary),
-                         (_POLYNOMIALS, _polynomial)):
+    for names, maker in (
+        (_UNARY, _unary),
+        (_BINARY + _DEGREES, _binary),
+        (_TERNARY, _ternary),
+        (_POLYNOMIALS, _polynomial),
+    ):
         for name in names:
             made.setdefault(name, maker(name))
     for name, helper in made.items():
@@ -207,5 +212,15 @@ def _fill() -> None:
 
 _fill()
 NAMES = tuple(_UNARY + _BINARY + _TERNARY + _POLYNOMIALS + _DEGREES) + (
-    "Data", "Scalar", "ScalarData", "IndexExpr", "Output", "Load", "Store", "Cast", "LeakyRelu", "Gather",
-    "IndirectLoad")  # fmt: skip
+    "Data",
+    "Scalar",
+    "ScalarData",
+    "IndexExpr",
+    "Output",
+    "Load",
+    "Store",
+    "Cast",
+    "LeakyRelu",
+    "Gather",
+    "IndirectLoad",
+)

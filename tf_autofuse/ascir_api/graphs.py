@@ -1,10 +1,10 @@
 """Graphs of the AscIR API: axes, nodes, HintGraph and the containers around it.
 
-What a user touches (HintGraph, Axis, ...) and what a graph really is (GraphState, Node, Tensor) are apart: the
-API lets one write members of an Axis or rename an operator object without changing the graph. Convert, dump and
-inference read the states only. Node order is the order in which nodes entered the graph; it need not be
-topological.
-"""
+What a user touches (HintGraph, Axis, ...) and what a graph really is (GraphState, Node, Tensor) are apart:
+the API lets one write members of an Axis or rename an operator object without changing the graph. Convert,
+dump and inference read the states only. Node order is the order in which nodes entered the graph; it need
+not be topological."""
+
 from typing import Any, Dict, List, Optional, Tuple
 
 from tf_autofuse.ascir_api import dtypes
@@ -16,7 +16,8 @@ BUFFERS = ("Data", "ScalarData", "Scalar", "IndexExpr", "Output", "Workspace")
 
 
 class Tensor:
-    """The description of a node's output, as data: dtype number, axis ids, sizes and strides (expressions)."""
+    """The description of a node's output, as data: dtype number, axis ids, sizes and strides
+    (expressions)."""
 
     __slots__ = ("dtype", "axis", "size", "strides")
 
@@ -28,12 +29,24 @@ class Tensor:
 
 
 class Node:
-    """A node. row: its line of operators_table, None for a wrapped graph. inputs: (node, output number) or None
-    where nothing is linked. attributes: those that were set, in order; sizes as expressions. subgraph: the
-    HintGraph state of an AscBackend or AscGraph."""
+    """A node. row: its line of operators_table, None for a wrapped graph. inputs: (node, output number) or
+    None where nothing is linked. attributes: those that were set, in order; sizes as expressions. subgraph:
+    the HintGraph state of an AscBackend or AscGraph."""
 
-    __slots__ = ("name", "type", "row", "inputs", "outputs", "output_names", "attributes", "axis", "compute",
-                 "graph", "is_buffer", "subgraph")  # fmt: skip
+    __slots__ = (
+        "name",
+        "type",
+        "row",
+        "inputs",
+        "outputs",
+        "output_names",
+        "attributes",
+        "axis",
+        "compute",
+        "graph",
+        "is_buffer",
+        "subgraph",
+    )
 
     def __init__(self, name: str, type_: str, row, inputs: int, output_names: List[str]):
         self.name, self.type, self.row = name, type_, row
@@ -53,7 +66,9 @@ class AxisRecord:
 
     __slots__ = ("id", "name", "size", "type", "from_axes")
 
-    def __init__(self, id_: int, name: str, size: ex.Expression, type_: int = 0, from_axes: Tuple[int, ...] = ()):
+    def __init__(
+        self, id_: int, name: str, size: ex.Expression, type_: int = 0, from_axes: Tuple[int, ...] = ()
+    ):
         self.id, self.name, self.size, self.type, self.from_axes = id_, name, size, type_, tuple(from_axes)
 
 
@@ -91,14 +106,19 @@ def copy_state(state: GraphState) -> GraphState:
         twin = Node(n.name, n.type, n.row, len(n.inputs), list(n.output_names))
         for tensor, source in zip(twin.outputs, n.outputs):
             tensor.dtype = source.dtype
-            tensor.axis, tensor.size, tensor.strides = list(source.axis), list(source.size), list(source.strides)
+            tensor.axis, tensor.size, tensor.strides = (
+                list(source.axis),
+                list(source.size),
+                list(source.strides),
+            )
         twin.attributes, twin.axis, twin.compute = dict(n.attributes), list(n.axis), n.compute
         twin.is_buffer, twin.subgraph = n.is_buffer, n.subgraph
         twins[id(n)] = twin
         copy.enter(twin)
     for n in state.nodes:
         twins[id(n)].inputs = [
-            (twins[id(link[0])], link[1]) if link is not None and id(link[0]) in twins else None for link in n.inputs
+            (twins[id(link[0])], link[1]) if link is not None and id(link[0]) in twins else None
+            for link in n.inputs
         ]
     return copy
 
@@ -174,7 +194,9 @@ class HintGraph:
                 raise TypeError("Input type is invalid.")
             targets[axis.id] = [records[i] for i in ids]
         for node in self._state.nodes:
-            node.axis = [i for old in node.axis for i in ([t.id for t in targets[old]] if old in targets else [old])]
+            node.axis = [
+                i for old in node.axis for i in ([t.id for t in targets[old]] if old in targets else [old])
+            ]
             for tensor in node.outputs:
                 _map_view(tensor, targets)
 
@@ -195,7 +217,9 @@ class HintGraph:
 
 def _map_view(tensor: Tensor, targets: Dict[int, List[AxisRecord]]) -> None:
     if len({len(tensor.axis), len(tensor.size), len(tensor.strides)}) != 1:
-        tensor.axis = [i for old in tensor.axis for i in ([t.id for t in targets[old]] if old in targets else [old])]
+        tensor.axis = [
+            i for old in tensor.axis for i in ([t.id for t in targets[old]] if old in targets else [old])
+        ]
         return
     axis, size, strides = [], [], []
     for id_, r, t in zip(tensor.axis, tensor.size, tensor.strides):
@@ -223,7 +247,8 @@ class FusedGraph:
 
 
 class HintComputeGraph:
-    """A graph as GE hands it over, read by utils.deserialize('compute_graph', text). Empty when made directly."""
+    """A graph as GE hands it over, read by utils.deserialize('compute_graph', text). Empty when made
+    directly."""
 
     def __init__(self, *ignored, **also_ignored):
         self._state = GraphState("fused_graph")

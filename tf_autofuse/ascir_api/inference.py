@@ -1,8 +1,10 @@
-"""Dtype inference and checking of the AscIR API: op.infer_dtype(), graph.infer_dtypes(), the functional helpers.
+"""Dtype inference and checking of the AscIR API: op.infer_dtype(), graph.infer_dtypes(), the functional
+helpers.
 
-On exit of `infer_node` every output of the node has a dtype that the platform's registry allows for its inputs;
-where the outputs had one before, nothing was written. Otherwise a TypeError with the API's text.
+On exit of `infer_node` every output of the node has a dtype that the platform's registry allows for its
+inputs; where the outputs had one before, nothing was written. Otherwise a TypeError with the API's text.
 """
+
 from typing import List, Optional
 
 from tf_autofuse.ascir_api import dtypes, platform
@@ -65,15 +67,19 @@ def _listed(found: List[int]) -> str:
 
 def _check(node: Node, row: Row, arch: str, ins: List[int], outs: List[int]) -> None:
     if not _allowed(row, registry_of(arch), ins, outs):
-        raise TypeError("Check dtype failed for %s %s; input_dtypes: %s, output_dytpes: %s"
-                        % (node.name, node.type, _listed(ins), _listed(outs)))
+        raise TypeError(
+            "Check dtype failed for %s %s; input_dtypes: %s, output_dytpes: %s"
+            % (node.name, node.type, _listed(ins), _listed(outs))
+        )
 
 
 def _inferred(node: Node, row: Row, arch: str, ins: List[int]) -> List[int]:
     found = _infer(row, registry_of(arch), ins)
     if found is None:
-        raise TypeError("Infer dtype failed for %s %s; input_dtypes: %s is not supported now"
-                        % (node.name, node.type, _listed(ins)))
+        raise TypeError(
+            "Infer dtype failed for %s %s; input_dtypes: %s is not supported now"
+            % (node.name, node.type, _listed(ins))
+        )
     return found
 
 
@@ -93,8 +99,10 @@ def _allowed(row: Row, registry: int, ins: List[int], outs: List[int]) -> bool:
     bound = _bound(row, sets, ins) if sets is not None else None
     if bound is None:
         return False
-    return all(dtype == bound.get(port.symbol, dtype) and dtype in sets[port.symbol]
-               for port, dtype in zip(row.outputs, outs))
+    return all(
+        dtype == bound.get(port.symbol, dtype) and dtype in sets[port.symbol]
+        for port, dtype in zip(row.outputs, outs)
+    )
 
 
 def _infer(row: Row, registry: int, ins: List[int]) -> Optional[List[int]]:

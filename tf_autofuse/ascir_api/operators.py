@@ -1,24 +1,25 @@
 """ascir.ops: one class per operator, made from operators_table, and ascir's views and attributes.
 
-An operator object is a handle: what it says goes to its Node (graphs.py) at once. Members `name` and `type` are
-the handle's own. A node enters a graph when a start operator is made with one, or when an input is linked from a
-node that is in a graph; linking from a node that is in none does nothing, as in the API.
-"""
-from typing import Dict, List, Optional, Tuple
+An operator object is a handle: what it says goes to its Node (graphs.py) at once. Members `name` and `type`
+are the handle's own. A node enters a graph when a start operator is made with one, or when an input is
+linked from a node that is in a graph; linking from a node that is in none does nothing, as in the API."""
+
+from typing import Dict, List, Tuple
 
 import numpy as np
 
 from tf_autofuse.ascir_api import dtypes
 from tf_autofuse.ascir_api import expression as ex
-from tf_autofuse.ascir_api.graphs import (FusedGraph, GraphState, HintGraph, Node, axis_ids, copy_state,
-                                          state_of)
+from tf_autofuse.ascir_api.graphs import FusedGraph, HintGraph, Node, axis_ids, copy_state, state_of
 from tf_autofuse.ascir_api.inference import infer_node
 from tf_autofuse.ascir_api.operators_table import ROWS, Row
 from tf_autofuse.ascir_api.sizes import SizeExpr, expression_of, size_of, wrap, wrong_type
 
 _MAX_OUTPUTS = 2**32 - 1
 #: compute_type: setter's word -> getter's word.
-_COMPUTE_TYPES = {word: word for word in "load gather store broadcast reduce transpose concat cube split".split()}
+_COMPUTE_TYPES = {
+    word: word for word in "load gather store broadcast reduce transpose concat cube split".split()
+}
 _COMPUTE_TYPES["elemwise"] = "elewise"
 #: Operators whose one input may be a list all the same: several Stores that write parts of one output.
 _SEVERAL_SOURCES = ("Output",)
@@ -247,10 +248,14 @@ def _output(position: int) -> property:
 def _parse(arguments, takes_count: bool):
     """(name, graph state or None, number of outputs or None) of a constructor's arguments. Raises TypeError,
     OverflowError."""
-    expects = "Operator expects (name[, output_num][, graph])" if takes_count else "Operator expects (name[, graph])"
+    expects = (
+        "Operator expects (name[, output_num][, graph])"
+        if takes_count
+        else "Operator expects (name[, graph])"
+    )
     if not arguments or len(arguments) > (3 if takes_count else 2):
         raise TypeError(expects)
-    name, graph, count = arguments[0], None, None  # type: str, Optional[GraphState], Optional[int]
+    name, graph, count = arguments[0], None, None
     if not isinstance(name, str):
         raise TypeError("Operator name must be str.")
     for value in arguments[1:]:
@@ -309,12 +314,16 @@ def _make_wrapper(type_: str, keeps_live_graph: bool):
             if "index" not in sink.attributes:
                 raise TypeError("Op %s %s must set ir_attr for index." % (sink.name, sink.type))
         count = len({sink.attributes["index"] for sink in state.of_type("Output")})
-        node = Node(name, type_, None, len(state.of_type("Data", "ScalarData")), ["y%d" % i for i in range(count)])
+        node = Node(
+            name, type_, None, len(state.of_type("Data", "ScalarData")), ["y%d" % i for i in range(count)]
+        )
         node.subgraph = state if keeps_live_graph else copy_state(state)
         if not node.inputs:
             if len(arguments) < 3:
-                raise TypeError("The asc graph node requires fusedgraph to be passed in as an input parameter when "
-                                "has no inputs.")
+                raise TypeError(
+                    "The asc graph node requires fusedgraph to be passed in as an input parameter when "
+                    "has no inputs."
+                )
             if not isinstance(arguments[2], FusedGraph):
                 raise TypeError("The asc graph node requires fusedgraph type.")
             state_of(arguments[2]).enter(node)
@@ -326,15 +335,24 @@ def _make_wrapper(type_: str, keeps_live_graph: bool):
             raise TypeError("Input Type is invalid.")
         sources = [_source(v) for v in value]
         if len(sources) != len(self._node.inputs):
-            raise TypeError("%s %s should has %d input but given %d"
-                            % (self._node.name, type_, len(self._node.inputs), len(sources)))
+            raise TypeError(
+                "%s %s should has %d input but given %d"
+                % (self._node.name, type_, len(self._node.inputs), len(sources))
+            )
         for position, source in enumerate(sources):
             _link(self._node, position, source)
 
-    return type(type_, (Operator,), {
-        "__slots__": (), "__init__": __init__, "__doc__": "A HintGraph as a node of a FusedGraph.",
-        "x": property(_write_only("x"), assign), "y": property(lambda self: self._outputs),
-    })
+    return type(
+        type_,
+        (Operator,),
+        {
+            "__slots__": (),
+            "__init__": __init__,
+            "__doc__": "A HintGraph as a node of a FusedGraph.",
+            "x": property(_write_only("x"), assign),
+            "y": property(lambda self: self._outputs),
+        },
+    )
 
 
 CLASSES: Dict[str, type] = {name: _make_class(row) for name, row in ROWS.items()}

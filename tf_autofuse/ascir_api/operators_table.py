@@ -1,12 +1,13 @@
 """The operators that the AscIR API exposes: one line of a table each, and the dtype rules behind them.
 
 Columns: names | inputs (name:symbol, [] = a list) | outputs | attributes | compute type | dtypes on 2201 |
-dtypes on 3510 and 5102. `-` in a dtype column: the operator is not registered there; `=`: as on 2201. A symbol
-stands for one dtype of its set; `pairs:NAME` is a table of (input, output) pairs. Lines that end in a backslash
-go on.
+dtypes on 3510 and 5102. `-` in a dtype column: the operator is not registered there; `=`: as on 2201. A
+symbol stands for one dtype of its set; `pairs:NAME` is a table of (input, output) pairs. Lines that end in
+a backslash go on.
 
 Nothing here says what an operator computes (meanings.py does): this is only what one may build and infer.
 """
+
 from typing import Dict, FrozenSet, NamedTuple, Optional, Tuple
 
 from tf_autofuse.ascir_api import dtypes
@@ -74,8 +75,8 @@ Trunc Tan Sinh Round Exp2 Floor Expm Log2 Ceil Cos Acos Cosh Digamma Erfc Erfcx 
 Sin Acosh Asin Asinh Atan Atanh | x:T | y:T | - | elewise | - | T: f16 bf16 f32
 TruncDiv Atan2 CopySign Fmod Hypot | x1:T x2:T | y:T | - | elewise | - | T: f16 bf16 f32
 ModifiedBesselI0 ModifiedBesselI1 ModifiedBesselK0 ModifiedBesselK1 BesselJ0 BesselJ1 BesselY0 \
-BesselY1 ScaledModifiedBesselK0 ScaledModifiedBesselK1 SphericalBesselJ0 Ndtr Ndtri AiryAi Erfinv | x:T | y:T | - | elewise |\
-    - | T: f32
+BesselY1 ScaledModifiedBesselK0 ScaledModifiedBesselK1 SphericalBesselJ0 Ndtr Ndtri AiryAi Erfinv \
+    | x:T | y:T | - | elewise | - | T: f32
 SignBit | x:T | y:U | - | elewise | - | T: i32 f32; U: u8 bool
 Frexp | x:T | mantissa:T exponent:U | - | elewise | - | T: f32; U: i32
 Igamma Igammac Zeta | x1:T x2:T | y:T | - | elewise | - | T: f32
@@ -88,7 +89,8 @@ Mod | x1:T x2:T | y:T | - | elewise | - | T: i8 u8 i16 f16 bf16 f32
 BitwiseNot | x:T | y:T | - | elewise | - | T: INT8
 BitwiseOr BitwiseXor | x1:T x2:T | y:T | - | elewise | - | T: INT8
 Ceil2Int FloorToInt | x:T1 | y:T2 | - | elewise | - | T1: f16 bf16 f32; T2: i32
-IndirectLoad | x1:T1 x2:T2 | y:T1 | axis:int negative_index_support:bool need_check_bound:bool max:int | load |\
+IndirectLoad | x1:T1 x2:T2 | y:T1 |\
+    axis:int negative_index_support:bool need_check_bound:bool max:int | load |\
     - | T1: i16 u16 i32 u32 f16 bf16 f32; T2: i32 i64
 LogicalXor | x1:T1 x2:T1 | y:T2 | - | elewise | - | T1: ALL12; T2: u8 bool
 Softmax | x:T | y:T | - | reduce | - | T: i8 u8 i16 i32 i64 f16 bf16 f32
@@ -101,11 +103,7 @@ _ATTRIBUTES = {
 }
 
 _INTEGERS = "i8 u8 i16 u16 i32 u32 i64 u64"
-_SETS = {
-    "INT8": _INTEGERS,
-    "ALL11": _INTEGERS + " f16 bf16 f32",
-    "ALL12": _INTEGERS + " f16 bf16 f32 bool",
-}
+_SETS = {"INT8": _INTEGERS, "ALL11": _INTEGERS + " f16 bf16 f32", "ALL12": _INTEGERS + " f16 bf16 f32 bool"}
 
 #: input dtype > output dtypes, first the ones of 2201 (1), then those of 3510 and 5102 (2).
 _PAIRS = {
@@ -192,7 +190,7 @@ def _rows() -> Dict[str, Row]:
         sets, pairs = {}, {}
         for registry, text in ((1, first), (2, first if second == "=" else second)):
             if text.startswith("pairs:"):
-                pairs[registry] = _pair_set(text[len("pairs:"):])
+                pairs[registry] = _pair_set(text[len("pairs:") :])
             elif text != "-":
                 sets[registry] = _symbol_sets(text)
         words = _ATTRIBUTES.get(attributes, attributes)

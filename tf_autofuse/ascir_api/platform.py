@@ -2,6 +2,7 @@
 
 Holds: nothing is set until somebody sets it; there is no device to ask.
 """
+
 from dataclasses import replace
 from typing import NamedTuple, Optional
 
@@ -11,8 +12,8 @@ _TEXT = "UtilsSetPlatform param parse failed, expected string, long, long"
 
 
 class Platform(NamedTuple):
-    """soc: the architecture's word, e.g. '2201'; None: never set. vector_cores, ub_bytes: 0 where the platform's
-    own numbers hold."""
+    """soc: the architecture's word, e.g. '2201'; None: never set. vector_cores, ub_bytes: 0 where the
+    platform's own numbers hold."""
 
     soc: Optional[str] = None
     vector_cores: int = 0
@@ -34,8 +35,11 @@ def set_platform(*arguments, **ignored) -> None:
     soc, cores, ub = arguments
     if not isinstance(soc, str) or not isinstance(cores, int) or not isinstance(ub, int):
         raise TypeError(_TEXT)
-    _current = Platform(soc or _current.soc, int(cores) if cores > 0 else _current.vector_cores,
-                        int(ub) if ub > 0 else _current.ub_bytes)
+    _current = Platform(
+        soc or _current.soc,
+        int(cores) if cores > 0 else _current.vector_cores,
+        int(ub) if ub > 0 else _current.ub_bytes,
+    )
 
 
 def restore(platform: Platform) -> None:
@@ -48,5 +52,8 @@ def machine() -> Machine:
     """The machine that kernels are planned for: the default chip of the 2201 architecture with the numbers of
     set_platform, but never with more UB than the chip has (the twin would not run such a kernel)."""
     chip = machine_for("")
-    return replace(chip, vector_cores=_current.vector_cores or chip.vector_cores,
-                   ub_bytes=min(_current.ub_bytes or chip.ub_bytes, chip.ub_bytes))
+    return replace(
+        chip,
+        vector_cores=_current.vector_cores or chip.vector_cores,
+        ub_bytes=min(_current.ub_bytes or chip.ub_bytes, chip.ub_bytes),
+    )

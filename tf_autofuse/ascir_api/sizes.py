@@ -2,6 +2,7 @@
 
 Holds: a SizeExpr never changes; its text and equality are those of expression.py's canonical form.
 """
+
 from fractions import Fraction
 
 from tf_autofuse.ascir_api import expression as ex

@@ -1,9 +1,9 @@
 """Graphs of the AscIR API as protobuf text: reading (utils.deserialize) and writing (utils.dump).
 
-The messages are described by the table below; field numbers are ours, for only the text form is ever exchanged.
-Upstream's text may hold fields that mean nothing here: those of compute graphs are skipped. On exit of a reader
-the graph's expressions print exactly as they were written.
-"""
+The messages are described by the table below; field numbers are ours, for only the text form is ever
+exchanged. Upstream's text may hold fields that mean nothing here: those of compute graphs are skipped. On
+exit of a reader the graph's expressions print exactly as they were written."""
+
 import json
 import threading
 from typing import Dict, Optional
@@ -25,8 +25,8 @@ Mem: tensor_id i, alloc_type i, position i, hardware i, buf_ids *i, name s, reus
 Que: id i, depth i, buf_num i, name s
 Buf: id i, name s
 Opt: reuse_id i, ref_tensor i, merge_scope i
-TensorAttr: dtype i, axis_ids *i, repeats *s, strides *s, vectorized_axis *i, vectorized_strides *s, mem Mem, que Que,
- buf Buf, opt Opt
+TensorAttr: dtype i, axis_ids *i, repeats *s, strides *s, vectorized_axis *i, vectorized_strides *s, mem Mem,
+ que Que, buf Buf, opt Opt
 Tensor: attr TensorAttr
 Sched: exec_order i, axis *i, loop_axis i, exec_condition i
 Api: type i, compute_type i, unit i
@@ -35,7 +35,8 @@ AttrEntry: key s, value Value
 IrAttr: attr *AttrEntry
 TmpBuffer: size s, id i
 NodeAttr: name s, type s, sched Sched, api Api, ir_attr_def IrAttr, tmp_buffers *TmpBuffer
-IrDef: input_names *s, output_names *s, input_ir_type *i, output_ir_type *i, type s, input_nums *i, output_nums *i
+IrDef: input_names *s, output_names *s, input_ir_type *i, output_ir_type *i, type s, input_nums *i,
+ output_nums *i
 AscNodeDef: input_src *InputSource, outputs *Tensor, attr NodeAttr, ir_def IrDef
 AscGraphDef: asc_graph_attr GraphAttr, asc_node *AscNodeDef, graph_name s
 OpValue: s s, i i, f f, b b
@@ -45,8 +46,20 @@ GraphDef: name s, input *s, output *s, op *OpDef
 """
 _SCALARS = {"i": 3, "b": 8, "f": 2, "s": 9}
 #: attr.api.compute_type by its number in the text.
-COMPUTE_TYPES = ("load", "store", "reduce_store", "elewise", "broadcast", "reduce", "transpose", "concat", "gather",
-                 "cube", "split", "unknown")  # fmt: skip
+COMPUTE_TYPES = (
+    "load",
+    "store",
+    "reduce_store",
+    "elewise",
+    "broadcast",
+    "reduce",
+    "transpose",
+    "concat",
+    "gather",
+    "cube",
+    "split",
+    "unknown",
+)
 _BUFFER, _COMPUTE = 0, 1
 _lock = threading.Lock()
 _classes: Dict[str, type] = {}
@@ -61,8 +74,9 @@ def _message(name: str):
 
 
 def _build() -> Dict[str, type]:
-    file = descriptor_pb2.FileDescriptorProto(name="tf_autofuse/ascir_api.proto", package="tf_autofuse.ascir_api",
-                                              syntax="proto2")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="tf_autofuse/ascir_api.proto", package="tf_autofuse.ascir_api", syntax="proto2"
+    )
     names = []
     for line in _MESSAGES.replace(",\n", ",").strip().split("\n"):
         name, fields = line.split(":")
@@ -91,8 +105,15 @@ def write_graph(graph: GraphState) -> str:
     message.graph_name = graph.name
     for axis in graph.axes:
         entry = message.asc_graph_attr.axis.add()
-        _set(entry, id=axis.id, name=axis.name, axis_type=axis.type, size=text(axis.size), align="1",
-             allow_unaligned_tail=True)
+        _set(
+            entry,
+            id=axis.id,
+            name=axis.name,
+            axis_type=axis.type,
+            size=text(axis.size),
+            align="1",
+            allow_unaligned_tail=True,
+        )
         getattr(entry, "from").extend(axis.from_axes)
     message.asc_graph_attr.size_var.extend(graph.sizes)
     for node in graph.nodes:
@@ -115,8 +136,11 @@ def _write_node(entry, node: Node) -> None:
     entry.attr.sched.axis.extend(node.axis)
     entry.attr.sched.loop_axis = -1
     entry.attr.api.SetInParent()
-    _set(entry.attr.api, type=_BUFFER if node.is_buffer else _COMPUTE,
-         compute_type=COMPUTE_TYPES.index(node.compute))
+    _set(
+        entry.attr.api,
+        type=_BUFFER if node.is_buffer else _COMPUTE,
+        compute_type=COMPUTE_TYPES.index(node.compute),
+    )
     for key, value in node.attributes.items():
         _write_value(entry.attr.ir_attr_def.attr.add(key=key).value, value)
     entry.ir_def.type = node.type
@@ -154,7 +178,9 @@ def read_graph(source: str) -> GraphState:
     graph = GraphState(message.graph_name)
     graph.sizes = list(message.asc_graph_attr.size_var)
     for axis in message.asc_graph_attr.axis:
-        graph.axes.append(AxisRecord(axis.id, axis.name, parse(axis.size), axis.axis_type, getattr(axis, "from")))
+        graph.axes.append(
+            AxisRecord(axis.id, axis.name, parse(axis.size), axis.axis_type, getattr(axis, "from"))
+        )
     by_name: Dict[str, Node] = {}
     for entry in message.asc_node:
         node = _read_node(entry)
@@ -193,21 +219,28 @@ def _read_node(entry) -> Node:
     node.axis = list(entry.attr.sched.axis)
     number = entry.attr.api.compute_type
     node.compute = COMPUTE_TYPES[number] if 0 <= number < len(COMPUTE_TYPES) else "unknown"
-    node.is_buffer = entry.attr.api.type == _BUFFER and entry.attr.HasField("api") and row.compute == "unknown"
+    node.is_buffer = (
+        entry.attr.api.type == _BUFFER and entry.attr.HasField("api") and row.compute == "unknown"
+    )
     known = dict(row.attributes)
     for attr in entry.attr.ir_attr_def.attr:
-        kind = {"int": "i", "float": "f", "bool": "b", "str": "s", "SizeExpr": "expression"}.get(known.get(attr.key))
+        kind = {"int": "i", "float": "f", "bool": "b", "str": "s", "SizeExpr": "expression"}.get(
+            known.get(attr.key)
+        )
         if kind is None:
             continue
         if not attr.value.HasField(kind):
-            raise ValueError("node %s, attribute %s is not of type %s" % (node.name, attr.key, known[attr.key]))
+            raise ValueError(
+                "node %s, attribute %s is not of type %s" % (node.name, attr.key, known[attr.key])
+            )
         value = getattr(attr.value, kind)
         node.attributes[attr.key] = parse(value) if kind == "expression" else value
     return node
 
 
 def read_compute_graph(source: str) -> GraphState:
-    """A GE graph: Data, Output (NetOutput) and AscGraph nodes, the last with their HintGraphs. Raises ValueError."""
+    """A GE graph: Data, Output (NetOutput) and AscGraph nodes, the last with their HintGraphs. Raises
+    ValueError."""
     message = _parsed("GraphDef", source, lenient=True)
     graph = GraphState(message.name)
     by_name: Dict[str, Node] = {}

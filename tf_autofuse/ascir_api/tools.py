@@ -1,12 +1,20 @@
 """ascir.utils: dumping, reading back, tracing, the platform."""
+
 import logging
 import os
 import threading
 from typing import List, Tuple
 
 from tf_autofuse.ascir_api.debug_text import debug_text
-from tf_autofuse.ascir_api.graphs import (FusedGraph, GraphState, HintComputeGraph, HintGraph, ShapeInfo, graph_of,
-                                          state_of)
+from tf_autofuse.ascir_api.graphs import (
+    FusedGraph,
+    GraphState,
+    HintComputeGraph,
+    HintGraph,
+    ShapeInfo,
+    graph_of,
+    state_of,
+)
 from tf_autofuse.ascir_api.platform import set_platform
 from tf_autofuse.ascir_api.text_forms import read_compute_graph, read_graph, read_shape_info, write_graph
 
@@ -34,8 +42,11 @@ def dump(graph) -> None:
         number = _dumped[0]
         _dumped[0] += 1
     name = "".join(c if c.isalnum() or c in "_-." else "_" for c in state.name)
-    for kind, ending, text in (("proto", "txt", write_graph(state)), ("onnx", "pbtxt", onnx_text(state)),
-                               ("readable", "txt", debug_text(state))):
+    for kind, ending, text in (
+        ("proto", "txt", write_graph(state)),
+        ("onnx", "pbtxt", onnx_text(state)),
+        ("readable", "txt", debug_text(state)),
+    ):
         path = os.path.join(folder, "ge_%s_%08d_graph_%d_%s.%s" % (kind, number, number, name, ending))
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(text)
@@ -93,7 +104,7 @@ def _read(reader, text: str, failure: str):
 
 def duration_record(*arguments, **ignored) -> None:
     """(labels, start, duration in nanoseconds): one sample of a trace."""
-    if (len(arguments) != 3 or not isinstance(arguments[1], int) or not isinstance(arguments[2], int)):
+    if len(arguments) != 3 or not isinstance(arguments[1], int) or not isinstance(arguments[2], int):
         raise TypeError("UtilsDurationRecord param parse failed")
     labels, start, duration = arguments
     if not isinstance(labels, list) or not all(isinstance(word, str) for word in labels):
