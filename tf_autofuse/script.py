@@ -1,5 +1,5 @@
-"""Runs a user's script as `python script.py` would, with the plugin loaded and behind it the faces for npu_bridge and
-for the AscIR Python API.
+"""Runs a user's script as `python script.py` would, with the plugin loaded and behind it the faces for
+npu_bridge and for the AscIR Python API.
 
 Holds while the script runs: sys.argv, sys.path[0], `__main__` and `__file__` are as Python itself sets them,
 SystemExit keeps its code, and a traceback begins in the script. `__main__` stays the script's afterwards, so

@@ -92,9 +92,18 @@ def _bound(row: Row, sets, ins: List[int]):
     return bound
 
 
+def _by_symbol(row: Row, ins: List[int]):
+    """The dtype of each input symbol in order, None where inputs that share one differ."""
+    bound = {}
+    for port, dtype in zip(row.inputs, ins):
+        if bound.setdefault(port.symbol, dtype) != dtype:
+            return None
+    return tuple(bound.values())
+
+
 def _allowed(row: Row, registry: int, ins: List[int], outs: List[int]) -> bool:
     if registry in row.pairs:
-        return (tuple(ins), outs[0]) in row.pairs[registry]
+        return (_by_symbol(row, ins), outs[0]) in row.pairs[registry]
     sets = row.dtypes.get(registry)
     bound = _bound(row, sets, ins) if sets is not None else None
     if bound is None:
@@ -107,7 +116,8 @@ def _allowed(row: Row, registry: int, ins: List[int], outs: List[int]) -> bool:
 
 def _infer(row: Row, registry: int, ins: List[int]) -> Optional[List[int]]:
     if registry in row.pairs:
-        results = [out for given, out in row.pairs[registry] if given == tuple(ins)]
+        key = _by_symbol(row, ins)
+        results = [out for given, out in row.pairs[registry] if given == key]
         return results if len(results) == 1 else None
     sets = row.dtypes.get(registry)
     bound = _bound(row, sets, ins) if sets is not None else None
