@@ -116,8 +116,8 @@ def _to_int(op: str) -> Meaning:
 
 
 _SAME_NAME = """
-Abs Exp Ln Sqrt Erf Sign Tanh Relu Neg Sigmoid Add Sub Div Mul Minimum Maximum Pow Floor Ceil Round Log1p Sin Cos
-Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Erfc Atan2 BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
+Abs Exp Ln Sqrt Erf Sign Tanh Relu Neg Sigmoid Add Sub Div Mul Minimum Maximum Pow Floor Ceil Round Log1p Sin
+Cos Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Erfc Atan2 BitwiseAnd BitwiseOr BitwiseXor BitwiseNot
 """.split()
 MEANINGS: Dict[str, Meaning] = {op: _same(op) for op in _SAME_NAME}
 MEANINGS.update({op: _predicate(op) for op in "Ge Eq Ne Gt Le Lt IsFinite IsInf".split()})

@@ -79,8 +79,8 @@ def compiled(converted: Converted, target_name: str = "ascend", config: Optional
 
 
 def _arguments(converted: Converted, inputs: Sequence[Any]) -> List[np.ndarray]:
-    """The inputs as arrays of the ranks that the fused graph has. Raises ValueError for another number of them,
-    ConversionError where a symbol's value is missing."""
+    """The inputs as arrays of the ranks that the fused graph has. Raises ValueError for another number of
+    them, ConversionError where a symbol's value is missing."""
     if len(inputs) != converted.inputs:
         raise ValueError("%d inputs, not %d" % (len(inputs), converted.inputs))
     arrays = [np.asarray(a) for a in inputs]
