@@ -9,7 +9,6 @@
 #include "autofuse/classify.h"
 #include "autofuse/compare.h"
 #include "autofuse/fill.h"
-#include "autofuse/integer_division.h"
 #include "autofuse/where.h"
 
 using namespace autofuse;
@@ -168,13 +167,3 @@ CASTS_FROM(uint8_t);
 CASTS_FROM(int16_t);
 CASTS_FROM(int32_t);
 CASTS_FROM(int64_t);
-
-#define DIVIDE(T)                                                                                            \
-  PROBE2("floordiv_" #T, T, T, T, DivideIntTmpBytes<T>(kTile), (DivideInt<true, false>(dst, a, b, tmp, n))); \
-  PROBE2("floormod_" #T, T, T, T, DivideIntTmpBytes<T>(kTile), (DivideInt<true, true>(dst, a, b, tmp, n)));  \
-  PROBE2("truncdiv_" #T, T, T, T, DivideIntTmpBytes<T>(kTile),                                               \
-         (DivideInt<false, false>(dst, a, b, tmp, n)));                                                      \
-  PROBE2("truncmod_" #T, T, T, T, DivideIntTmpBytes<T>(kTile), (DivideInt<false, true>(dst, a, b, tmp, n)));
-DIVIDE(int32_t);
-DIVIDE(int16_t);
-PROBE1("round", float, float, RoundOfTmpBytes(kTile), RoundOf(dst, a, tmp, n));
