@@ -49,29 +49,29 @@ def test_gather(run, name, index_name):
         table = bits(dtype, limit, cols)
         index = np.random.RandomState(rows).randint(0, limit, rows).astype(index_dtype)
         index[-1] = limit - 1
-        out, good = np.zeros((rows, cols), dtype), np.zeros(1, np.int32)
-        run.launch("take_rows_%s_%s" % (name, index_name), [table, index, out, good], [0, 0, 1, 1], 0,
+        out, status = np.zeros((rows, cols), dtype), np.full(1, 9, np.int32)
+        run.launch("take_rows_%s_%s" % (name, index_name), [table, index, out, status], [0, 0, 1, 1], 0,
                    [rows, cols, cols, limit])
-        assert good[0] == 1 and equal(out, table[index])
+        assert status[0] == 0 and equal(out, table[index])
         out = np.zeros(rows, dtype)
-        run.launch("take_%s_%s" % (name, index_name), [table, index, out, good], [0, 0, 1, 1], 0,
+        run.launch("take_%s_%s" % (name, index_name), [table, index, out, status], [0, 0, 1, 1], 0,
                    [rows, 1, cols, limit])
-        assert good[0] == 1 and equal(out, table[index, 0].copy())
+        assert status[0] == 0 and equal(out, table[index, 0].copy())
 
 
 @pytest.mark.parametrize("kernel", ["take_rows_float_int64_t", "take_float_int64_t"])
 @pytest.mark.parametrize("wrong", [-1, 7, 1 << 40, -(1 << 62)])
 def test_an_index_out_of_range_is_reported_and_reads_nothing_outside(run, kernel, wrong):
     table, index = bits(np.float32, 7, 1), np.array([3, wrong, 6], np.int64)
-    out, good = np.zeros(3, np.float32), np.ones(1, np.int32)
-    run.launch(kernel, [table, index, out, good], [0, 0, 1, 1], 0, [3, 1, 1, 7])
-    assert good[0] == 0
+    out, status = np.zeros(3, np.float32), np.zeros(1, np.int32)
+    run.launch(kernel, [table, index, out, status], [0, 0, 1, 1], 0, [3, 1, 1, 7])
+    assert status[0] == 1
     assert equal(out, table[[3, 0, 6], 0].copy())
 
 
 @pytest.mark.parametrize("kernel", ["take_rows_float_int64_t", "take_float_int64_t"])
 def test_a_gather_from_an_empty_table(run, kernel):
-    out, good = np.ones(3, np.float32), np.ones(1, np.int32)
-    buffers = [np.zeros(0, np.float32), np.zeros(3, np.int64), out, good]
+    out, status = np.ones(3, np.float32), np.zeros(1, np.int32)
+    buffers = [np.zeros(0, np.float32), np.zeros(3, np.int64), out, status]
     run.launch(kernel, buffers, [0, 0, 1, 1], 0, [3, 1, 1, 0])
-    assert good[0] == 0
+    assert status[0] == 1

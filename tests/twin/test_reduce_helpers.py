@@ -218,3 +218,15 @@ def test_positions_of_extremes(run, evaluate, name, type_name):
                 found = np.take_along_axis(x, want[:, None], 1)[:, 0]
                 finite = np.isfinite(found) if dtype is np.float32 else np.full(rows, True)
                 same(value[finite] + 0, found[finite] + 0)
+
+
+@pytest.mark.parametrize("type_name,index_dtype", [("float", np.int64), ("int32_t", np.int32)])
+def test_positions_as_an_op_gives_them(run, evaluate, type_name, index_dtype):
+    """More results than the wrapper works on at a time."""
+    x = arg_case(TYPES[type_name], 300, 12)
+    for where, axis, y in (("last", 1, x), ("first", 0, np.ascontiguousarray(x.T))):
+        got = np.zeros(300, index_dtype)
+        run.launch("extreme_%s_%s_%s" % (where, type_name, "int%d_t" % (8 * got.itemsize)),
+                   [rows_of(y, padded(x.dtype, y.shape[1])), got], [0, 1], 0,
+                   [y.shape[0], y.shape[1], padded(x.dtype, y.shape[1])])
+        assert (got == evaluate(tf.argmax, y, axis=axis)).all()

@@ -5,6 +5,9 @@
 //   ArgFirst<Fold>(index, value, src, tmp, rows, cols, stride, first)  per column
 //   ArgIdentity<Fold>(index, value, count), ArgCombine<Fold>(index, value, part_index, part_value, tmp,
 //   count)
+//   ArgExtremeLast<Fold, I>, ArgExtremeFirst<Fold, I> (dst, src, tmp, rows, cols, stride)   the index alone,
+//   of
+//       type I = int32 or int64; tmp: kArgExtremeTmpBytes
 // index: int32, `first` + the position; value: that element, not beyond the finite values. Tiles of a longer
 // row are put together with ArgCombine in ascending order of `first`. tmp: kArgTmpBytes. Uses the fixed
 // scratch of Select. Two passes: the extreme first, then the least position where an element equals it.
@@ -15,6 +18,8 @@
 namespace autofuse {
 
 constexpr uint32_t kArgTmpBytes = 8192 + 8192 + 512 + 1024 + 512 + 3 * 256;
+constexpr uint32_t kArgExtremeChunk = 256;  // results at a time
+constexpr uint32_t kArgExtremeTmpBytes = kArgTmpBytes + 2 * 4 * kArgExtremeChunk;
 
 namespace detail {
 
@@ -194,6 +199,49 @@ __aicore__ inline void ArgFirst(const LocalTensor<int32_t>& index, const LocalTe
       Sync();
       detail::FirstWhereNothing<kOp>(index[k], value[k], bits, firsts, lanes);
     }
+  }
+}
+
+namespace detail {
+template <typename I>
+__aicore__ inline void StoreIndex(const LocalTensor<I>& dst, const LocalTensor<int32_t>& index,
+                                  uint32_t count) {
+  Sync();
+  if constexpr (kSame<I, int32_t>)
+    AscendC::Adds(dst, index, int32_t(0), static_cast<int32_t>(count));
+  else
+    AscendC::Cast(dst, index, RoundMode::CAST_NONE, count);
+}
+}  // namespace detail
+
+template <Fold kOp, typename I, typename T>
+__aicore__ inline void ArgExtremeLast(const LocalTensor<I>& dst, const LocalTensor<T>& src,
+                                      const LocalTensor<uint8_t>& tmp, uint32_t rows, uint32_t cols,
+                                      uint32_t stride) {
+  Scratch s(tmp);
+  const LocalTensor<uint8_t> rest = s.Take<uint8_t>(kArgTmpBytes);
+  const LocalTensor<int32_t> index = s.Take<int32_t>(kArgExtremeChunk);
+  const LocalTensor<T> value = s.Take<T>(kArgExtremeChunk);
+  for (uint32_t r = 0; r < rows; r += kArgExtremeChunk) {
+    const uint32_t n = Least(rows - r, kArgExtremeChunk);
+    if (r) Sync();
+    ArgLast<kOp>(index, value, src[r * stride], rest, n, cols, stride, 0);
+    detail::StoreIndex(dst[r], index, n);
+  }
+}
+template <Fold kOp, typename I, typename T>
+__aicore__ inline void ArgExtremeFirst(const LocalTensor<I>& dst, const LocalTensor<T>& src,
+                                       const LocalTensor<uint8_t>& tmp, uint32_t rows, uint32_t cols,
+                                       uint32_t stride) {
+  Scratch s(tmp);
+  const LocalTensor<uint8_t> rest = s.Take<uint8_t>(kArgTmpBytes);
+  const LocalTensor<int32_t> index = s.Take<int32_t>(kArgExtremeChunk);
+  const LocalTensor<T> value = s.Take<T>(kArgExtremeChunk);
+  for (uint32_t k = 0; k < cols; k += kArgExtremeChunk) {
+    const uint32_t n = Least(cols - k, kArgExtremeChunk);
+    if (k) Sync();
+    ArgFirst<kOp>(index, value, src[k], rest, rows, n, stride, 0);
+    detail::StoreIndex(dst[k], index, n);
   }
 }
 

@@ -10,8 +10,9 @@
 //       dst[i] = src[index[i]*gm_stride], by the scalar unit through its data cache: for tensors that no core
 //       writes
 //       during the launch. dst is a TBuf; a wrong index gives index 0's element, with limit 0 a zero.
-// Both wait for V (so for what V has waited for) before they read the index; GatherElements makes V wait for
-// it.
+//   void StoreStatus(status GM, block, failed)      what the calls returned, for the host
+// Both gathers wait for V (so for what V has waited for) before they read the index; GatherElements makes V
+// wait for it.
 #pragma once
 #include "common.h"
 
@@ -62,6 +63,19 @@ __aicore__ inline bool GatherElements(const LocalTensor<T>& dst, const AscendC::
   }
   WaitFor<AscendC::HardEvent::S_V>();
   return good;
+}
+
+// int32s between the status words of two blocks: a line of the scalar unit's data cache (64 B), which is
+// written back as a whole, so no two cores may share one.
+constexpr uint32_t kStatusStride = 16;
+
+// Tells the host whether this block met a wrong index: status[kStatusStride * block] = 0 or 1. `status`
+// starts at a multiple of 64 B.
+__aicore__ inline void StoreStatus(AscendC::GlobalTensor<int32_t> status, int64_t block, bool failed) {
+  const uint64_t at = static_cast<uint64_t>(block) * kStatusStride;
+  status.SetValue(at, failed ? 1 : 0);
+  AscendC::DataCacheCleanAndInvalid<int32_t, AscendC::CacheLine::SINGLE_CACHE_LINE,
+                                    AscendC::DcciDst::CACHELINE_OUT>(status[at]);
 }
 
 }  // namespace autofuse

@@ -312,6 +312,11 @@ void GmScalarWrite(const GmRef& g, uint64_t byte, uint32_t width, const void* va
   NoteGmWrite(c, g.ptr + byte, width, width, 1, PIPE_S);
   TraceScalar("GM SetValue", width);
 }
+void CleanCache(const GmRef& g, uint32_t width, Site at) {
+  Core& c = Enter("DataCacheCleanAndInvalid", at);
+  CheckGm(c, g, g.ptr, width, false);
+  TraceScalar("DataCacheCleanAndInvalid", width);
+}
 
 }  // namespace TWIN_ABI
 }  // namespace twin

@@ -85,7 +85,7 @@ struct Written {
 struct Barrier2;  // the all-block barrier of launch.cpp
 struct Launch {
   const char* kernel;
-  Range ranges[80];
+  Range ranges[512 + 2];  // GM buffers, the workspace, the tiling data
   uint32_t range_count;
   const void* tiling;
   uint64_t tiling_bytes, tiling_key;

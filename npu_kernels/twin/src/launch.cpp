@@ -220,7 +220,7 @@ int32_t RunBlocks(const char* kernel_name, void (*entry)(void** args), void* con
                   uint64_t workspace_bytes, const void* tiling, uint64_t tiling_bytes, uint32_t block_dim,
                   uint32_t first, uint32_t last, char* error, uint64_t cap, bool needs_all_blocks,
                   uint64_t tiling_key) {
-  constexpr uint32_t kMaxGm = 64;
+  constexpr uint32_t kMaxGm = 512;
   if (cap) error[0] = 0;
   if (gm_count > kMaxGm || first > last || last > block_dim ||
       (needs_all_blocks && (first != 0 || last != block_dim))) {

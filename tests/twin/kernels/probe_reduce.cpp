@@ -136,6 +136,29 @@ static void Arg(void** args) {
   KERNEL("arg_last_min_" #T, Arg<Fold::kMin, T, true>(args););   \
   KERNEL("arg_first_max_" #T, Arg<Fold::kMax, T, false>(args);); \
   KERNEL("arg_first_min_" #T, Arg<Fold::kMin, T, false>(args););
+// The index alone, as int32 or int64.
+template <Fold kOp, typename T, typename I, bool kLast>
+static void Extreme(void** args) {
+  GET_TILING_DATA_WITH_STRUCT(ProbeTiling, t, args[3]);
+  const uint32_t rows = t.number[0], cols = t.number[1], stride = t.number[2], out = kLast ? rows : cols;
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> from, index, scratch;
+  pipe.InitBuffer(from, rows * stride * sizeof(T));
+  pipe.InitBuffer(index, out * sizeof(I));
+  pipe.InitBuffer(scratch, kArgExtremeTmpBytes);
+  In(from.Get<T>(), args[0], (rows - 1) * stride + cols);
+  PipeBarrier<PIPE_ALL>();
+  const LocalTensor<uint8_t> tmp = scratch.Get<uint8_t>();
+  if constexpr (kLast) ArgExtremeLast<kOp>(index.Get<I>(), from.Get<T>(), tmp, rows, cols, stride);
+  if constexpr (!kLast) ArgExtremeFirst<kOp>(index.Get<I>(), from.Get<T>(), tmp, rows, cols, stride);
+  PipeBarrier<PIPE_ALL>();
+  Out(args[1], index.Get<I>(), out);
+}
+#define EXTREMES(T, I)                                                              \
+  KERNEL("extreme_last_" #T "_" #I, Extreme<Fold::kMax, T, I, true>(args););   \
+  KERNEL("extreme_first_" #T "_" #I, Extreme<Fold::kMax, T, I, false>(args););
+EXTREMES(float, int64_t);
+EXTREMES(int32_t, int32_t);
 ARGS(float);
 ARGS(int32_t);
 
@@ -165,7 +188,7 @@ KERNEL("turn_half", Turn<half>(args););
 KERNEL("turn_float", Turn<float>(args););
 KERNEL("turn_uint32_t", Turn<uint32_t>(args););
 
-// args: table, index, result, a flag (0: an index was out of range). number: rows of the result, cols, GM
+// args: table, index, result, a flag (1: an index was out of range). number: rows of the result, cols, GM
 // stride, limit. kRows: whole rows, dst rows padded; else one element each.
 template <typename T, typename I, bool kRows>
 static void Take(void** args) {
@@ -174,11 +197,10 @@ static void Take(void** args) {
   const uint32_t row = RoundUp(cols * uint32_t(sizeof(T)), 32) / uint32_t(sizeof(T));
   TPipe pipe;
   TQue<TPosition::VECIN, 1> index_queue, data_queue;
-  TBuf<TPosition::VECCALC> single, status;
+  TBuf<TPosition::VECCALC> single;
   pipe.InitBuffer(index_queue, 1, rows * sizeof(I));
   pipe.InitBuffer(data_queue, 1, rows * row * sizeof(T));
   pipe.InitBuffer(single, rows * sizeof(T));
-  pipe.InitBuffer(status, 32);
   GlobalTensor<T> table;
   table.SetGlobalBuffer(reinterpret_cast<T*>(args[0]));
   LocalTensor<I> index = index_queue.template AllocTensor<I>();
@@ -205,9 +227,9 @@ static void Take(void** args) {
     Out(args[2], single.Get<T>(), rows);
   }
   index_queue.FreeTensor(index);
-  Duplicate(status.Get<int32_t>(), int32_t(good), 8);
-  PipeBarrier<PIPE_ALL>();
-  Out(args[3], status.Get<int32_t>(), 1);
+  GlobalTensor<int32_t> flag;
+  flag.SetGlobalBuffer(reinterpret_cast<int32_t*>(args[3]));
+  StoreStatus(flag, GetBlockIdx(), !good);
 }
 #define TAKES(T, I)                                            \
   KERNEL("take_rows_" #T "_" #I, Take<T, I, true>(args);); \

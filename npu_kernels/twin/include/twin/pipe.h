@@ -163,6 +163,12 @@ inline void PipeBarrier(TWIN_AT) {
   static_assert(pipe != PIPE_S, "PipeBarrier<PIPE_S> does not exist: the scalar unit is in order");
   twin::Barrier(pipe, TWIN_HERE);
 }
+// The scalar unit's data cache: the twin's scalar accesses go to memory at once, so there is nothing to write
+// back.
+template <typename T, CacheLine line, DcciDst where>
+inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& tensor, TWIN_AT) {
+  twin::CleanCache(tensor, sizeof(T), TWIN_HERE);
+}
 template <bool isAIVOnly = true>
 inline void SyncAll(TWIN_AT) {
   twin::SyncAllBlocks(TWIN_HERE);

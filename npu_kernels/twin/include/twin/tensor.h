@@ -28,6 +28,7 @@ void ScalarWrite(const TensorRef& t, uint64_t byte, uint32_t width, const void* 
 int32_t FindRange(const void* ptr);
 void GmScalarRead(const GmRef& g, uint64_t byte, uint32_t width, void* value, Site at);
 void GmScalarWrite(const GmRef& g, uint64_t byte, uint32_t width, const void* value, Site at);
+void CleanCache(const GmRef& g, uint32_t width, Site at);
 
 }  // namespace TWIN_ABI
 }  // namespace twin
