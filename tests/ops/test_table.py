@@ -21,6 +21,12 @@ ATTRIBUTES = {"LeakyRelu": {"attr_negative_slope"}, "LeftShiftBy": {"attr_amount
 def test_call_texts_name_their_operands_and_nothing_else(name):
     row = ASC_OPS[name]
     for key, forms in row.ascend.items():
+        if row.reduces:
+            assert set(forms) == {"last", "first"}, key
+            for text in forms.values():
+                assert set(PLACEHOLDERS.findall(text)) == {"dst", "0", "tmp", "rows", "cols", "stride"}, text
+                assert text.endswith(";") and "autofuse::" in text and row.header
+            continue
         assert "tensor" in forms, key
         for form, text in forms.items():
             scalars = {int(c) for c in form[len("scalar"):]} if form != "tensor" else set()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.twin import probes
 from tests.twin.cases import TYPES, draw, same
+from tf_autofuse.ops import ascir_reduce
 
 tf = pytest.importorskip("tensorflow")
 
@@ -230,3 +231,9 @@ def test_positions_as_an_op_gives_them(run, evaluate, type_name, index_dtype):
                    [rows_of(y, padded(x.dtype, y.shape[1])), got], [0, 1], 0,
                    [y.shape[0], y.shape[1], padded(x.dtype, y.shape[1])])
         assert (got == evaluate(tf.argmax, y, axis=axis)).all()
+
+
+def test_the_op_table_knows_the_scratch(run):
+    sizes = np.zeros(2, np.int32)
+    run.launch("scratch_sizes", [sizes], [1], 0)
+    assert list(sizes) == [ascir_reduce.REDUCE_SCRATCH, ascir_reduce.ARG_SCRATCH]

@@ -15,8 +15,13 @@ not read):
 """
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BOOL, DType
+from tf_autofuse.ir.dtypes import BOOL, DType, FLOAT16, FLOAT32, INT16, INT32, INT8, UINT8
+from tf_autofuse.ops.forms import for_dtypes
 from tf_autofuse.ops.schema import AscOp
+
+#: kReduceTmpBytes and kArgExtremeTmpBytes of the device helpers: enough for any sizes.
+REDUCE_SCRATCH = 16896
+ARG_SCRATCH = 21248
 
 
 def start_value(asc_type: str, dtype: DType):
@@ -100,19 +105,39 @@ def _finite_start(asc_type, dtype):
     return limits.min if asc_type == "ArgMax" else limits.max
 
 
-def _row(asc_type, evaluate, note, result="same"):
-    return AscOp(asc_type, 1, result, {}, evaluate, reduces=True, note=note)
+_SUMS = (FLOAT32, INT32, INT16)
+_EXTREMES = (FLOAT32, FLOAT16, INT32, INT16, INT8, UINT8)
+
+
+def _calls(helper, fold):
+    """Device helpers for a tile whose rows lie {stride} elements apart: 'last' folds each of {rows} rows of
+    {cols} elements, 'first' folds the {rows} elements of each column."""
+    return {where.lower(): "autofuse::%s%s<autofuse::Fold::k%s>({dst}, {0}, {tmp}, {rows}, {cols}, {stride});"
+            % (helper, where, fold) for where in ("Last", "First")}
+
+
+def _fold(asc_type, dtypes, evaluate, note, cost, result="same"):
+    return AscOp(asc_type, 1, result, for_dtypes(dtypes, _calls("Reduce", asc_type)), evaluate,
+                 tmp_bytes=lambda item_bytes, count: REDUCE_SCRATCH, reduces=True, header="reduce.h",
+                 cost=((cost, 1),), note=note)
+
+
+def _arg(asc_type, evaluate, note):
+    fold = asc_type[len("Arg"):]
+    return AscOp(asc_type, 1, "attr", for_dtypes((FLOAT32, INT32), _calls("ArgExtreme", fold)), evaluate,
+                 tmp_bytes=lambda item_bytes, count: ARG_SCRATCH, reduces=True, header="arg.h",
+                 cost=((fold, 2), ("CompareScalarEQ", 1), ("Select", 1)), note=note)
 
 
 ROWS = (
-    _row("Sum", _sum, "the sum; integers wrap around"),
-    _row("Prod", _prod, "the product; integers wrap around"),
-    _row("Max", _extreme("Max", np.maximum), "the greatest element; NaN is skipped"),
-    _row("Min", _extreme("Min", np.minimum), "the least element; NaN is skipped"),
-    _row("All", _logical(np.logical_and, True), "whether all are true", "bool"),
-    _row("Any", _logical(np.logical_or, False), "whether one is true", "bool"),
-    _row("ArgMax", _arg_extreme("ArgMax", np.greater, np.argmax),
-         "the row-major index of the first greatest element over the reduced axes; NaN is skipped", "attr"),
-    _row("ArgMin", _arg_extreme("ArgMin", np.less, np.argmin),
-         "the row-major index of the first least element over the reduced axes; NaN is skipped", "attr"),
+    _fold("Sum", _SUMS, _sum, "the sum; integers wrap around", "Add"),
+    _fold("Prod", _SUMS, _prod, "the product; integers wrap around", "Mul"),
+    _fold("Max", _EXTREMES, _extreme("Max", np.maximum), "the greatest element; NaN is skipped", "Max"),
+    _fold("Min", _EXTREMES, _extreme("Min", np.minimum), "the least element; NaN is skipped", "Min"),
+    _fold("All", (BOOL,), _logical(np.logical_and, True), "whether all are true", "Min", "bool"),
+    _fold("Any", (BOOL,), _logical(np.logical_or, False), "whether one is true", "Max", "bool"),
+    _arg("ArgMax", _arg_extreme("ArgMax", np.greater, np.argmax),
+         "the row-major index of the first greatest element over the reduced axes; NaN is skipped"),
+    _arg("ArgMin", _arg_extreme("ArgMin", np.less, np.argmin),
+         "the row-major index of the first least element over the reduced axes; NaN is skipped"),
 )

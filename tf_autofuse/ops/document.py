@@ -115,7 +115,7 @@ def _casts() -> List[str]:
 
 def _forms(row: AscOp) -> str:
     names = sorted(
-        {form[len("scalar") :] for forms in row.ascend.values() for form in forms if form != "tensor"}
+        {form[len("scalar"):] for forms in row.ascend.values() for form in forms if form.startswith("scalar")}
     )
     return ", ".join(names)
 

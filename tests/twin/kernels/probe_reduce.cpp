@@ -136,6 +136,9 @@ static void Arg(void** args) {
   KERNEL("arg_last_min_" #T, Arg<Fold::kMin, T, true>(args););   \
   KERNEL("arg_first_max_" #T, Arg<Fold::kMax, T, false>(args);); \
   KERNEL("arg_first_min_" #T, Arg<Fold::kMin, T, false>(args););
+KERNEL("scratch_sizes", GlobalTensor<int32_t> g; g.SetGlobalBuffer(reinterpret_cast<int32_t*>(args[0]));
+       g.SetValue(0, int32_t(kReduceTmpBytes)); g.SetValue(1, int32_t(kArgExtremeTmpBytes)););
+
 // The index alone, as int32 or int64.
 template <Fold kOp, typename T, typename I, bool kLast>
 static void Extreme(void** args) {
