@@ -8,11 +8,12 @@ MAKEFLAGS += --no-print-directory
 PY = $(VENV)/bin/python
 DEMO_FLAGS = --enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;
 
-.PHONY: help setup demo test docs lint bench clean distclean
+.PHONY: help setup demo test fuzz docs lint bench clean distclean
 
 help:
 	@echo "make demo   set up, fuse the public example, show and check what came of it"
 	@echo "make test   set up, run all tests"
+	@echo "make fuzz   random graphs of all families against TensorFlow; ARGS=\"--graphs 1000 --target host\""
 	@echo "make docs   write the generated documents again"
 	@echo "make lint   line lengths, syntax and unused names"
 	@echo "make bench  set up, run the measurements of bench/"
@@ -26,6 +27,9 @@ demo: setup
 
 test: setup
 	@sh scripts/test.sh "$(VENV)" "$(VENV_TFFREE)" $(ARGS)
+
+fuzz: setup
+	@"$(PY)" -W ignore -m tests.fuzz $(ARGS)
 
 docs: setup
 	@"$(PY)" -m tf_autofuse docs --write

@@ -1,0 +1,132 @@
+"""The fuzzer on a few graphs, and the fuzzer itself by mutation.
+
+More graphs: `make fuzz ARGS="--graphs 1000"`. A failure here prints the seed and the shrunk graph as a
+script.
+"""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.fuzz.__main__ import buildable, fails
+from tests.fuzz.check import Run, check, run_fused, run_plain
+from tests.fuzz.generate import generate
+from tests.fuzz.recipe import Recipe, Source, Step, build, script_of
+from tests.fuzz.shrink import shrink
+
+pytestmark = pytest.mark.tensorflow
+COUNT = int(os.environ.get("AUTOFUSE_FUZZ_GRAPHS", "40"))
+FIRST = int(os.environ.get("AUTOFUSE_FUZZ_SEED", "20261129"))
+BATCH = 10
+
+
+@pytest.mark.parametrize("target", ["host", "ascend"])
+@pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT // 2, BATCH))
+def test_mixed_graphs(first, target):
+    fused = []
+    for seed in range(first, first + BATCH):
+        recipe = buildable(generate(seed))
+        if not recipe.steps:
+            continue
+        outcome = check(recipe, lambda r: run_fused(r, target))
+        fused += outcome.fused
+        if outcome.differences:
+            small = shrink(recipe, lambda r: fails(r, target))
+            pytest.fail("seed %d: %s\n%s" % (seed, outcome.differences, script_of(small, target, "shrunk")))
+    assert fused, "nothing was fused in ten graphs: the comparison compares TF with itself"
+
+
+def wrong_where(recipe: Recipe, text: str) -> Run:
+    """A plugin that computes results with `text` in their expression one last bit too large."""
+    graph = tf.Graph()
+    with graph.as_default():
+        broken = recipe._replace(
+            steps=tuple(
+                s._replace(text="(%s) * 1.0000001" % s.text) if text in s.text else s for s in recipe.steps
+            )
+        )
+    return Run(run_plain(broken), [], 0)
+
+
+def test_one_wrong_bit_is_found_and_shrunk_to_the_op():
+    recipe = next(
+        r
+        for r in map(generate, range(100, 200))
+        if any(
+            "leaky" in s.text and s.exact and len(r.sources) + at in r.fetches for at, s in enumerate(r.steps)
+        )
+        and all(s.kind != "special" for s in r.sources)
+    )
+
+    def differs(candidate: Recipe) -> bool:
+        return bool(check(candidate, lambda r: wrong_where(r, "leaky")).differences)
+
+    assert differs(recipe)
+    small = shrink(recipe, differs)
+    assert len(small.steps) == 1 and "leaky" in small.steps[0].text, small.steps
+
+
+@pytest.mark.parametrize(
+    "change, word",
+    [
+        (lambda v: v * np.float32(1.001), "allowed"),
+        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.nan), v), "NaN"),
+        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.inf), v), "infinities"),
+        (lambda v: v[1:], "instead of"),
+        (lambda v: v.astype(np.float64), "instead of"),
+    ],
+)
+def test_inexact_results_are_compared(change, word):
+    recipe = Recipe(5, (Source((4, 7), "float"),), (Step("tf.tanh(t0)", False),), (1,))
+    assert check(recipe, lambda r: Run(run_plain(r), [], 0)).differences == []
+    found = check(recipe, lambda r: Run([change(v) for v in run_plain(r)], [], 0)).differences
+    assert len(found) == 1 and word in found[0]
+
+
+def test_an_exception_of_the_plugin_is_a_difference():
+    def broken(recipe):
+        raise RuntimeError("kernel failed")
+
+    recipe = Recipe(5, (Source((4,), "float"),), (Step("tf.abs(t0)", True),), (1,))
+    assert check(recipe, broken).differences == ["RuntimeError: kernel failed"]
+
+
+def test_same_seed_same_recipe():
+    assert [generate(s) for s in range(3)] == [generate(s) for s in range(3)]
+
+
+def test_every_family_occurs():
+    texts = " ".join(step.text for seed in range(150) for step in generate(seed).steps)
+    for word in (
+        "reduce_sum",
+        "reduce_max",
+        "argmax",
+        "softmax",
+        "concat",
+        "stack",
+        "split",
+        "unstack",
+        "transpose",
+        "reshape",
+        "expand_dims",
+        "squeeze",
+        "tile",
+        "pad",
+        "gather",
+        "where_v2",
+        "float16",
+        "tf.int32",
+    ):
+        assert word in texts, word
+
+
+def test_a_failure_leaves_a_script_that_builds_the_same_graph():
+    recipe = next(r for r in map(generate, range(300, 400)) if len(r.steps) > 8)
+    text = script_of(recipe, "host", 'a """quoted""" reason')
+    compile(text, "script", "exec")
+    with tf.Graph().as_default():
+        tensors = build(recipe)
+        for number in range(len(recipe.sources), len(tensors)):
+            assert ("t%d = %s" % (number, recipe.steps[number - len(recipe.sources)].text)) in text
