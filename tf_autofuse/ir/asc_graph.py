@@ -64,7 +64,7 @@ HintGraph invariants
 ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and
     loop_axis; each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem +
-    que or buf). Node types beside those above: RemovePad and Copy, UB -> UB. Broadcast has attr axes (several
+    que or buf). Node types beside those above: RemovePad, Copy and Transpose, UB -> UB. Broadcast has attr axes (several
     may change at once). A Workspace with a negative index is private to the nests of one HintGraph.
     I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs
        from one axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL
@@ -74,7 +74,7 @@ ImplGraph adds, for one template and tiling case
        together with one it derives from; loop_axis is one of them or -1.
     I4 a UB tensor's vectorized_axis are axes of its view and of sched.axis, in order, inside of loop_axis,
        with one stride each; the same for all nodes of the graph. Store writes no UB tensor.
-    I5 memory: a Load's result in VECIN, what a Store reads in VECOUT, other tensors in VECCALC with one
+    I5 memory: a Load's result in VECIN, a Gather's there or in VECCALC, what a Store reads in VECOUT, other tensors in VECCALC with one
        buffer; nodes without UB tensor have none. A container has one buf_num. Ids count from 0 per position.
     I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded
        outside, lives on); a VECCALC tensor may take over that of an input that dies with the node where the

@@ -9,7 +9,7 @@ from tf_autofuse.ir.asc_graph import AscGraph, AscNode, AxisType, Position, Tens
 from tf_autofuse.ir.verify_nodes import Checker, check_every_node_is_read, check_nodes
 from tf_autofuse.symbolic.size import ceil_div, is_static, known_equal, product, symbols_of, to_text
 
-IMPL_TYPES = ("RemovePad", "Copy")
+IMPL_TYPES = ("RemovePad", "Copy", "Transpose")
 _OUTSIDE = ("Data", "Scalar", "Output", "Workspace")
 _PAIRS = {AxisType.TILE_OUT: AxisType.TILE_IN, AxisType.BLOCK_OUT: AxisType.BLOCK_IN}
 _INNER = tuple(_PAIRS.values())
@@ -242,7 +242,7 @@ def _check_memory(check: Checker, graph: AscGraph) -> None:
             made = graph.node(ref.node)
             carried = made.sched.loop_axis == -1 != node.sched.loop_axis
             # A queue that is filled before the loop is given back after it.
-            carried = carried or (made.type == "Load" and made.sched.loop_axis == -1)
+            carried = carried or (made.type in ("Load", "Gather") and made.sched.loop_axis == -1)
             last[ref] = forever if carried else max(at[node.name], last.get(ref, 0))
         if node.type == "Store":
             check.require(
@@ -258,6 +258,8 @@ def _check_memory(check: Checker, graph: AscGraph) -> None:
         wanted = (
             Position.VECIN if node.type == "Load" else Position.VECOUT if ref in stored else Position.VECCALC
         )
+        if node.type == "Gather" and memory is not None and memory.position is Position.VECIN:
+            wanted = Position.VECIN  # of rows, by a copy as a Load's
         check.require(
             memory is not None and memory.position is wanted and memory.container >= 0,
             "I5",

@@ -15,7 +15,7 @@ from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import (Size, SizeExpr, is_static, known_equal, may_be_broadcast, product,
                                        substitute)
 
-_GM_VIEWS = ("Load", "Store")
+_GM_VIEWS = ("Load", "Store", "Gather")
 
 
 def extends(tensor: TensorAttr, position: int) -> bool:
@@ -233,7 +233,23 @@ def _substituted(graph: AscGraph, values: Dict[str, Size]) -> AscGraph:
 
 def simplify(graph: AscGraph) -> AscGraph:
     """Folded, without unit axes, merged, with an axis that is not reduced; checked."""
+    graph = constant_gathers(graph)
     return check_simplified(with_outer_axis(merge_contiguous_axes(drop_unit_axes(fold_broadcasts(graph)))))
+
+
+def constant_gathers(graph: AscGraph) -> AscGraph:
+    """With a Load in the place of each Gather whose index is a constant."""
+    nodes = []
+    for n in graph.nodes:
+        if n.type == "Gather" and graph.node(n.inputs[1].node).type == "Scalar":
+            index, limit = graph.node(n.inputs[1].node).attr("value"), n.attr("index_size")
+            if not (is_static(index) and is_static(limit) and 0 <= index < limit):
+                raise ScheduleRefusal("%s: whether the index %r is below %r is known at run time only" % (
+                    n.name, index, limit))
+            offset = n.attr("offset", 0) + index * n.attr("index_stride")
+            n = replace(n, type="Load", inputs=n.inputs[:1], attrs=attrs(offset=offset))
+        nodes.append(n)
+    return drop_unread(graph.with_nodes(nodes))
 
 
 def with_outer_axis(graph: AscGraph) -> AscGraph:

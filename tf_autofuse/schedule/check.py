@@ -8,8 +8,8 @@ from typing import Dict, List
 from tf_autofuse.ir.asc_graph import Position, TensorRef
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.axes import is_reduction
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, PadPlan, ReducePlan,
-                                             TransferPlan)
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan, ReducePlan,
+                                             TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import is_static, known_equal
 
 _FOREVER = 1 << 30
@@ -59,7 +59,8 @@ def _check_order(impl: ImplGraph) -> None:
 
 
 def _check_plans(impl: ImplGraph, machine: Machine) -> None:
-    kinds = {"Load": TransferPlan, "Store": TransferPlan, "Broadcast": BroadcastPlan, "RemovePad": PadPlan}
+    kinds = {"Load": TransferPlan, "Store": TransferPlan, "Broadcast": BroadcastPlan, "RemovePad": PadPlan,
+             "Transpose": TransposePlan, "Gather": GatherPlan}
     for n in impl.graph.nodes:
         if n.type in ("Data", "Scalar", "Output", "Workspace"):
             continue
@@ -68,6 +69,10 @@ def _check_plans(impl: ImplGraph, machine: Machine) -> None:
             _fail(impl, n.name, "has a %s" % type(plan).__name__)
         if isinstance(plan, TransferPlan):
             _check_transfer(impl, n, plan, machine)
+        if isinstance(plan, TransposePlan):
+            for stride in (plan.src_stride, plan.dst_stride):
+                if is_static(stride) and stride * n.y.dtype.bytes % machine.ub_block:
+                    _fail(impl, n.name, "rows %s elements apart are not at 32 B" % stride)
         if isinstance(plan, ReducePlan):
             for stride in (plan.stride,) + tuple(d.dst_stride for d in plan.outer):
                 if is_static(stride) and stride * n.y.dtype.bytes % machine.ub_block:
@@ -116,7 +121,8 @@ def _check_memory(impl: ImplGraph, machine: Machine) -> None:
             continue
         memory = n.y.memory
         queue = Position.VECOUT if n.name in stored else Position.VECCALC
-        position = Position.VECIN if n.type == "Load" else queue
+        enters = n.type == "Load" or (n.type == "Gather" and impl.plan(n).kind == "rows")
+        position = Position.VECIN if enters else queue
         if memory is None or memory.position is not position:
             _fail(impl, n.name, "lives in %s" % (memory,))
         container = impl.container(TensorRef(n.name))

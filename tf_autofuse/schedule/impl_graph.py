@@ -21,6 +21,10 @@ Node types that codegen meets, beside Data, Scalar, Output and the op table's
     Broadcast     plan(node): BroadcastPlan, in UB only; broadcasts along outer axes are gone. Its input may
                   be a Scalar (then kind 'fill' from a literal).
     RemovePad     plan(node): PadPlan; rows padded to 32 B -> dense rows.
+    Transpose     plan(node): TransposePlan; 16 and 32-bit data, for copies whose GM order is not the loops'. Where
+                  there is none for a copy, each element has a 32 B block of its own in UB: behind a Load a
+                  RemovePad of rows of one element follows, before a Store stands a Broadcast of kind 'columns'.
+    Gather        plan(node): GatherPlan; its second input is the index tensor.
     Copy          plan(node): ElementPlan; UB -> UB by DataCopy of `count` rounded up to whole 32 B.
     a reduction   (attr axes) plan(node): ReducePlan; one step along neighbouring axes in UB. The form 'last' or
                   'first' of the op's row is the call.
@@ -29,7 +33,7 @@ Node types that codegen meets, beside Data, Scalar, Output and the op table's
     none, the schedule has put a Broadcast from the Scalar before it, so codegen needs no buffers of its own.
 
 Memory: outputs[0].memory names the Container
-    VECIN   exactly the Load results. AllocTensor, copy, EnQue at the Load; DeQue before the first reader;
+    VECIN   exactly the results of Loads and of Gathers of rows. AllocTensor, copy, EnQue at the Load; DeQue before the first reader;
             FreeTensor after the last reader (hoisted: after the loop). Several tensors may share one queue:
             their life spans (Load to last reader) never overlap, so no EnQue is outstanding while another
             happens.
@@ -43,11 +47,11 @@ Memory: outputs[0].memory names the Container
 What tiling reads: axes, containers, tmp_bytes, limits, uses_scratch, and the plans for the cost model.
 """
 from dataclasses import dataclass
-from typing import NamedTuple, Tuple, Union
+from typing import Mapping, NamedTuple, Optional, Tuple, Union
 
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Position, TensorRef
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, maximum, to_text
+from tf_autofuse.symbolic.size import Size, maximum, symbol, to_text
 
 #: Every container is a multiple of this, so that a count may be rounded up to whole vector repeats.
 CONTAINER_ALIGN = 256
@@ -137,9 +141,6 @@ class ReducePlan(NamedTuple):
     stride: Size
 
 
-Plan = Union[TransferPlan, ElementPlan, BroadcastPlan, PadPlan, ReducePlan]
-
-
 @dataclass(frozen=True)
 class Container:
     """A queue or a buffer in UB.
@@ -178,6 +179,56 @@ class Limit(NamedTuple):
     value: Size
     bound: int
     why: str
+
+
+class TransposePlan(NamedTuple):
+    """dst[j * dst_stride + i] = src[i * src_stride + j] for i < rows, j < cols. Both strides and those of the
+    outer loops are multiples of 32 B."""
+
+    outer: Tuple[BroadcastDim, ...]
+    rows: Size
+    cols: Size
+    src_stride: Size
+    dst_stride: Size
+
+
+class GatherDim(NamedTuple):
+    size: Size
+    gm_stride: Size
+    dst_stride: Size
+    index_stride: Size
+
+
+class GatherPlan(NamedTuple):
+    """For every index of the loops `outer`, whose strides move GM, dst and the index tensor:
+    kind 'rows': dst[i * ub_stride + j] = gm[gm_offset + index[i] * index_stride + j] for i < count, j < cols; rows
+        ub_stride apart, a multiple of 32 B. The result is a VECIN queue's, as a Load's.
+    kind 'elements': dst[i] = gm[gm_offset + index[i] * index_stride] for i < count, by the scalar unit; VECCALC.
+    limit: indices are in [0, limit). All in elements.
+    """
+
+    kind: str
+    outer: Tuple[GatherDim, ...]
+    count: Size
+    cols: Size
+    ub_stride: Size
+    index_stride: Size
+    limit: Size
+    gm_offset: Size
+
+
+Plan = Union[TransferPlan, ElementPlan, BroadcastPlan, PadPlan, ReducePlan, TransposePlan, GatherPlan]
+
+
+class SecondTile(NamedTuple):
+    """A second tiled axis: the axis, its TILE_OUT and TILE_IN axes, elements of a tile, and the symbol of its
+    extent in the tile at hand."""
+
+    axis: int
+    tile_out: int
+    tile_in: int
+    tile: int
+    actual: str
 
 
 @dataclass(frozen=True)
@@ -224,6 +275,7 @@ class ImplGraph:
     stage: int = 0
     parts_symbol: str = ""
     reduced_size: Size = 1
+    second: Optional[SecondTile] = None
 
     def plan(self, node: AscNode) -> Plan:
         """The plan of a Load, Store, Broadcast, RemovePad, Copy or compute node. KeyError for others."""
@@ -238,6 +290,19 @@ class ImplGraph:
             if (c.position, c.id) == (memory.position, memory.container):
                 return c
         raise KeyError(ref)
+
+    @property
+    def actuals(self) -> Tuple[str, ...]:
+        """The symbols of tiled axes' extents in the tile at hand."""
+        return (self.tile_actual,) + ((self.second.actual,) if self.second else ())
+
+    @property
+    def whole_tile(self) -> Mapping[str, Size]:
+        """What these symbols are in a whole tile."""
+        sizes = {self.tile_actual: symbol(self.tile_symbol)}
+        if self.second:
+            sizes[self.second.actual] = self.second.tile
+        return sizes
 
     @property
     def cut_size(self) -> Size:

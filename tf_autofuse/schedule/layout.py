@@ -11,9 +11,11 @@ aligned, copies that no single DataCopyPad can do have kind 'tile'.
 """
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.machine import Machine
-from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, Limit, PadPlan,
-                                             ReducePlan, TransferDim, TransferPlan)
+from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, GatherDim, GatherPlan, Limit,
+                                             PadPlan,
+                                             ReducePlan, TransferDim, TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import Size, align_up, is_static, known_equal, may_be_broadcast, product
 
 Pattern = Tuple[int, ...]
@@ -29,6 +31,10 @@ class Layout(NamedTuple):
     sizes: Tuple[Size, ...]
     strides: Tuple[Size, ...]
     row: Size
+
+    def spread(self, block: int) -> "Layout":
+        """The same with each element at the begin of a block of `block` elements."""
+        return Layout(self.pattern, self.sizes, tuple(s * block for s in self.strides), self.row * block)
 
     @property
     def elements(self) -> Size:
@@ -139,7 +145,10 @@ def transfer(tile: Tile, layout: Layout, gm_strides: Dict[int, Size], gm_offset:
         return Transfer(TransferPlan("dense", block, gm_offset, elements), ())
     if len(dims) > MAX_TRANSFER_DIMS:
         return None
-    limits = _rows_limits(tile, dims, item_bytes, machine, name)
+    unit = () if known_equal(dims[-1].ub_stride, 1) else (TransferDim(1, 1, 1),)
+    limits = _rows_limits(tile, dims + unit, item_bytes, machine, name)
+    if limits is not None:
+        dims = dims + unit
     if limits is None:
         return Transfer(TransferPlan("tile", dims, gm_offset, elements), ())
     return Transfer(TransferPlan("rows", dims, gm_offset, elements), limits)
@@ -236,6 +245,38 @@ def reduction(tile: Tile, source: Layout, result: Layout, axes: Pattern, whole: 
     stride = source.strides[last - 1]
     columns = live[last] if last == len(source.pattern) - 1 else stride
     return ReducePlan("first", outer, product((live[first],) + sizes[first + 1:last]), columns, stride)
+
+
+def transpose_plan(tile: Tile, source: Layout, result: Layout, whole: bool) -> TransposePlan:
+    """From one order of axes to another: the two innermost ones change places, the others are loops."""
+    sizes = tile.live_sizes(source, whole)
+    src = dict(zip(source.pattern, source.strides))
+    dst = dict(zip(result.pattern, result.strides))
+    row, col = result.pattern[-1], source.pattern[-1]
+    extents = dict(zip(source.pattern, sizes))
+    outer = tuple(BroadcastDim(extents[a], src[a], dst[a]) for a in result.pattern if a not in (row, col))
+    return TransposePlan(tuple(d for d in outer if not known_equal(d.size, 1)), extents[row], extents[col], src[row],
+                         dst[col])
+
+
+def gather_plan(tile: Tile, layout: Layout, index: Layout, node: AscNode, gm_strides: Dict[int, Size],
+                gm_offset: Size, by_rows: bool, whole: bool) -> GatherPlan:
+    """A Gather of the tensor laid out as `layout` by the index tensor laid out as `index`: one call for the
+    innermost axis of the index (and, by rows, the row), loops for the others."""
+    sizes = dict(zip(layout.pattern, tile.live_sizes(layout, whole)))
+    dst, idx = dict(zip(layout.pattern, layout.strides)), dict(zip(index.pattern, index.strides))
+    called = index.pattern[-1:]
+    if by_rows:
+        row = layout.pattern[-1]
+        cols, inside = sizes[row], called + (row,)
+    else:
+        called = called if called == layout.pattern[-1:] else ()
+        cols, inside = 1, called
+    outer = tuple(GatherDim(sizes[a], gm_strides[a], dst[a], idx.get(a, 0)) for a in layout.pattern
+                  if a not in inside)
+    count, ub_stride = (sizes[called[0]], dst[called[0]]) if called else (1, align_up(layout.row, tile.row_align))
+    return GatherPlan("rows" if by_rows else "elements", tuple(d for d in outer if not known_equal(d.size, 1)), count,
+                      cols, ub_stride, node.attr("index_stride"), node.attr("index_size"), gm_offset)
 
 
 def pad_plan(tile: Tile, padded: Layout, whole: bool) -> PadPlan:

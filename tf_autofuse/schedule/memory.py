@@ -71,7 +71,7 @@ def lives(tiles: TileGraph, order: List[TileNode]) -> Dict[str, Life]:
     for n in order:
         if n.makes_tensor:
             last = max([at[r.name] for r in readers[n.name]] or [at[n.name]])
-            if n.hoisted and (n.type == "Load" or any(not r.hoisted for r in readers[n.name])):
+            if n.hoisted and (n.enters_by_queue or any(not r.hoisted for r in readers[n.name])):
                 last = _FOREVER
             result[n.name] = Life(n, at[n.name], last, tiles.tile.bytes(tiles.layout(n), n.dtype.bytes),
                                   bool(big & set(n.pattern)))
@@ -82,9 +82,9 @@ def allocate(tiles: TileGraph, order: List[TileNode], machine: Machine) -> Alloc
     """Raises ScheduleRefusal where event ids or buffers do not suffice."""
     spans = lives(tiles, order)
     stored = {i for n in order if n.type == "Store" for i in n.inputs}
-    loads = [life for life in spans.values() if life.node.type == "Load"]
+    loads = [life for life in spans.values() if life.node.enters_by_queue]
     results = [life for life in spans.values() if life.node.name in stored]
-    rest = [life for life in spans.values() if life.node.type != "Load" and life.node.name not in stored]
+    rest = [life for life in spans.values() if not life.node.enters_by_queue and life.node.name not in stored]
     slots = (_queues(Position.VECIN, loads, machine) + _queues(Position.VECOUT, results, machine)
              + _buffers(rest, tiles))
     count = sum(s.buf_num for s in slots) + 1  # and the scratch buffer

@@ -50,9 +50,20 @@ class Nest(NamedTuple):
         """Workspaces that it stores to, by name."""
         return self._workspaces(lambda n: bool(n.inputs))
 
+    @property
+    def gathers(self) -> Tuple[AscNode, ...]:
+        """The Gather nodes of its first variant."""
+        return self.impls[0].graph.of_type("Gather")
+
     def _workspaces(self, wanted) -> Tuple[str, ...]:
         found = (self.workspace(n) for i in self.impls for n in i.graph.of_type("Workspace") if wanted(n))
         return tuple(dict.fromkeys(found))
+
+
+def has_frame(nests: Sequence[Nest]) -> bool:
+    """Whether the kernel needs more than one nest's tiling data and function: several nests, or a status that
+    Gathers report."""
+    return len(nests) > 1 or any(n.gathers for n in nests)
 
 
 class Workspace(NamedTuple):

@@ -17,14 +17,15 @@ from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule import check
 from tf_autofuse.schedule.axes import assume_contiguous, extends, is_strided, simplify
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, Limit, Plan,
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, Limit, PadPlan, Plan,
                                              ScheduleRefusal)
-from tf_autofuse.schedule.layout import broadcast, pad_plan, reduction, transfer
+from tf_autofuse.schedule.layout import broadcast, gather_plan, pad_plan, reduction, transfer, transpose_plan
 from tf_autofuse.schedule.memory import allocate
 from tf_autofuse.schedule.order import execution_order
-from tf_autofuse.schedule.split import axis_groups, cut_positions, innermost_cut, split_at
+from tf_autofuse.schedule.split import (Cut, axis_groups, cut_positions, innermost_cut, partial_cuts, split_at,
+                                        transposing_cuts)
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
-from tf_autofuse.schedule.ways import Stage, split_axis, stages_of
+from tf_autofuse.schedule.ways import Stage, stages_of
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol, to_text
 
@@ -33,6 +34,8 @@ _SCRATCH_APIS = re.compile(
     r"\b(Select|SelectWithBytesMask|Power|Sign|Digamma|Lgamma|AddDeqRelu|LayerNorm|DropOut)\b")
 #: Scratch bytes of the device helpers that schedules call for themselves, whatever the element count.
 _FILL_TMP_BYTES = 2048
+_TRANSPOSE_TMP_BYTES = 1024
+_SPREAD_TMP_BYTES = 8192  # RemovePad of rows of one 8-bit element
 _REMOVE_PAD_TMP_BYTES = 256  # the call names the scratch buffer; 16 and 32-bit data leave it alone
 
 
@@ -74,7 +77,8 @@ def _variants(graph: AscGraph, machine: Machine, table, partial: bool) -> Tuple[
     impls: List[ImplGraph] = []
     for simplified, variant, conditions in variants:
         if partial:
-            impls += _templates(simplified, split_axis(simplified), variant, conditions, machine, table)
+            for cut in partial_cuts(simplified):
+                impls += _templates(simplified, cut, variant, conditions, machine, table)
         else:
             impls += _cases(simplified, variant, conditions, machine, table)
     return impls, variants[-1][0]
@@ -93,18 +97,19 @@ def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -
     to."""
     last = innermost_cut(graph)
     positions = cut_positions(graph, machine)
-    impls = [i for p in positions for i in _templates(graph, p, variant, conditions, machine, table)]
+    cuts = [Cut(p) for p in positions] + transposing_cuts(graph)
+    impls = [i for c in cuts for i in _templates(graph, c, variant, conditions, machine, table)]
     if last not in positions and not any(_always_fits(i, machine) for i in impls):
-        impls += _templates(graph, last, variant, conditions, machine, table)
+        impls += _templates(graph, Cut(last), variant, conditions, machine, table)
     return impls
 
 
-def _templates(graph: AscGraph, position: int, variant: str, conditions, machine: Machine,
+def _templates(graph: AscGraph, cut: Cut, variant: str, conditions, machine: Machine,
                table) -> List[ImplGraph]:
-    general = TileGraph(graph, split_at(graph, position), "general", table)
+    general = TileGraph(graph, split_at(graph, cut), "general", table)
     made = [_impl(general, variant, conditions, machine)]
     if general.allows_unaligned():
-        unaligned = TileGraph(graph, split_at(graph, position), "unaligned", table)
+        unaligned = TileGraph(graph, split_at(graph, cut), "unaligned", table)
         made.append(_impl(unaligned, variant, conditions, machine))
     return [i for i in made if i is not None and _can_fit(i, machine)]
 
@@ -133,7 +138,7 @@ def _always_fits(impl: ImplGraph, machine: Machine) -> bool:
 
 def _too_big(graph: AscGraph, machine: Machine, table) -> str:
     """The sentence for a kernel that does not fit UB even with a tile of 1."""
-    tiles = TileGraph(graph, split_at(graph, innermost_cut(graph)), "general", table)
+    tiles = TileGraph(graph, split_at(graph, Cut(innermost_cut(graph))), "general", table)
     impl = _impl(tiles, "static", (), machine)
     if impl is None:
         return "a copy of %s has too many dims" % graph.name
@@ -167,7 +172,7 @@ def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...],
         tile_symbol=split.tile_symbol, tile_actual=split.tile_actual, outer_axes=split.outer,
         merged_axis=split.merged.id, block_axis=split.block_out.id, block_in=split.block_in.id,
         block_symbol=split.block_symbol, vectorized_axes=split.vectorized, axis_groups=axis_groups(split),
-        row_align=tiles.tile.row_align, containers=allocation.containers, tmp_bytes=tuple(tmp),
+        second=split.second, row_align=tiles.tile.row_align, containers=allocation.containers, tmp_bytes=tuple(tmp),
         uses_scratch=_uses_scratch(tiles), limits=tuple(dict.fromkeys(limits)), plans=tuple(plans))
 
 
@@ -186,13 +191,22 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
         source = tiles.nodes[node.inputs[0]]
         plan = _broadcast_plan(tiles, node, source)
         if source.type != "Scalar":
-            whole = {tiles.split.tile_actual: symbol(tiles.split.tile_symbol)}
+            whole = {str(a): tile.sizes[axis] for axis, a in tile.actual.items()}
             _need(tmp, substitute(broadcast_tmp_bytes(plan, node.dtype.bytes), whole))
         return plan
     if tiles.is_reduction(node):
         source = tiles.nodes[node.inputs[0]]
         _need(tmp, tiles.op(node).scratch_bytes([source.dtype], node.dtype, tile.count(tiles.layout(source), True)))
         return reduction(tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
+    if node.type == "Gather":
+        return gather_plan(tile, layout, tiles.layout(tiles.nodes[node.inputs[1]]), node.hint, tiles.gm_strides(node),
+                           tiles.gm_offset(node), node.gathers_rows, node.hoisted)
+    if node.type == "Transpose":
+        _need(tmp, _TRANSPOSE_TMP_BYTES)
+        return transpose_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), layout, node.hoisted)
+    if node.type == "RemovePad" and tiles.nodes[node.inputs[0]].spread:
+        _need(tmp, _SPREAD_TMP_BYTES if node.dtype.bytes == 1 else _REMOVE_PAD_TMP_BYTES)
+        return PadPlan(tile.count(layout, node.hoisted), 1, 32 // node.dtype.bytes)
     if node.type == "RemovePad":
         _need(tmp, _REMOVE_PAD_TMP_BYTES)
         return pad_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), node.hoisted)
@@ -204,6 +218,9 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
 
 def _broadcast_plan(tiles: TileGraph, node: TileNode, source: TileNode) -> BroadcastPlan:
     layout = tiles.layout(node)
+    if node.spread:
+        return BroadcastPlan("columns", (), tiles.tile.count(tiles.layout(source), node.hoisted),
+                             32 // node.dtype.bytes, 1, 1)
     if not source.pattern:
         return BroadcastPlan("fill", (), 1, tiles.tile.count(layout, node.hoisted), 1, 1)
     return broadcast(tiles.tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
@@ -262,7 +279,7 @@ def _view(tiles: TileGraph, node: TileNode):
     split = tiles.split
     sizes = {a.id: a.size for a in split.axes}
     in_tile = tuple(sizes[a] if a in node.pattern else 1 for a in split.vectorized)
-    if node.type not in ("Load", "Store"):
+    if node.type not in ("Load", "Store", "Gather"):
         return (1,) * len(split.outer) + in_tile, (0,) * len(split.outer) + tiles.tile.vectorized_strides(
             tiles.layout(node))
     hint = node.hint.y
@@ -270,6 +287,9 @@ def _view(tiles: TileGraph, node: TileNode):
     whole = {a: extends(hint, i) for i, a in enumerate(hint.axis)}
     whole[split.tile_out.id] = whole[split.cut.id]
     gm[split.tile_out.id] = gm[split.cut.id] * symbol(split.tile_symbol)
+    if split.second:
+        whole[split.second.tile_out] = whole[split.second.axis]
+        gm[split.second.tile_out] = gm[split.second.axis] * split.second.tile
     inner = tiles.gm_strides(node)
     return (tuple(sizes[a] if whole[a] else 1 for a in split.outer) + in_tile,
             tuple(gm[a] if whole[a] else 0 for a in split.outer) + tuple(

@@ -17,11 +17,26 @@ from tf_autofuse.schedule.axes import extends, is_reduction
 from tf_autofuse.schedule.impl_graph import ScheduleRefusal
 from tf_autofuse.schedule.layout import Layout, Pattern, Tile, is_contiguous
 from tf_autofuse.schedule.split import SplitAxes
-from tf_autofuse.symbolic.size import Size, is_static, known_equal, symbol
+from tf_autofuse.symbolic.size import Size, is_static, known_equal, may_be_broadcast, symbol
 
 _OUTSIDE = ("Data", "Scalar", "Output", "Workspace")
 #: Item sizes that RemovePad gathers in one pass.
 _REMOVE_PAD_BYTES = (2, 4)
+#: Item sizes that can be transposed in UB.
+_TRANSPOSE_BYTES = (2, 4)
+
+
+def gm_order(pattern: Pattern, gm_strides: Mapping[int, Size], dtype: DType) -> Optional[Pattern]:
+    """The order of a tensor's axes in UB in which a copy can move rows: that of the pattern where its innermost
+    axis is contiguous in GM (or may be broadcast at run time), else with a contiguous axis moved to the end; None
+    where there is no such axis, or data of this width can't be transposed."""
+    if not pattern or known_equal(gm_strides[pattern[-1]], 1) or any(
+            may_be_broadcast(gm_strides[a]) for a in pattern):
+        return pattern
+    rows = [a for a in pattern if known_equal(gm_strides[a], 1)]
+    if not rows or dtype.bytes not in _TRANSPOSE_BYTES:
+        return None
+    return tuple(a for a in pattern if a != rows[0]) + (rows[0],)
 
 
 class TileNode:
@@ -39,11 +54,18 @@ class TileNode:
         self.attrs = attrs
         self.padded = False
         self.hoisted = False
+        self.spread = False  # each element in a 32 B block of its own
+        self.gathers_rows = False
 
     @property
     def runs(self) -> bool:
         """Whether the kernel executes it (not Data, Scalar, Output)."""
         return self.type not in _OUTSIDE
+
+    @property
+    def enters_by_queue(self) -> bool:
+        """Whether a copy from GM fills its tensor: it lives in a VECIN queue."""
+        return self.type == "Load" or self.gathers_rows
 
     @property
     def makes_tensor(self) -> bool:
@@ -72,7 +94,8 @@ class TileGraph:
         self._choose_padding()
 
     def layout(self, node: TileNode) -> Layout:
-        return self.tile.layout(node.pattern, node.padded, self._row_align(node))
+        layout = self.tile.layout(node.pattern, node.padded, self._row_align(node))
+        return layout.spread(32 // node.dtype.bytes) if node.spread else layout
 
     def _row_align(self, node: TileNode) -> int:
         """Elements that the rows of a padded tensor are a multiple of. What goes straight into RemovePad
@@ -94,14 +117,18 @@ class TileGraph:
     def gm_strides(self, node: TileNode) -> Dict[int, Size]:
         """Vectorized axis -> GM stride of a Load or Store, in elements."""
         strides = dict(zip(node.hint.y.axis, node.hint.y.strides))
-        return {a: strides[self._loop_axis(a)] for a in self.split.vectorized}
+        return {a: strides[self.split.loop_axis(a)] for a in self.split.vectorized}
 
     def gm_offset(self, node: TileNode) -> Size:
         """Where the tile of a Load or Store begins in GM, in elements, over the outer axes' index symbols."""
         offset: Size = node.hint.attr("offset", 0)
         strides = dict(zip(node.hint.y.axis, node.hint.y.strides))
+        second = self.split.second
+        if second and extends(node.hint.y, self._position[second.axis]):
+            tile_index = symbol("i_" + next(a.name for a in self.split.axes if a.id == second.tile_out))
+            offset = offset + tile_index * second.tile * strides[second.axis]
         for a in self.split.outer[:-1]:
-            if extends(node.hint.y, self._position[a]):
+            if a in self._position and extends(node.hint.y, self._position[a]):
                 offset = offset + symbol("i_" + self._axis_name(a)) * strides[a]
         if extends(node.hint.y, self._position[self.split.cut.id]):
             tile_index = symbol("i_" + self.split.tile_out.name)
@@ -119,11 +146,8 @@ class TileGraph:
     def _axis_name(self, axis: int) -> str:
         return self.graph.axis(axis).name
 
-    def _loop_axis(self, vectorized: int) -> int:
-        return self.split.cut.id if vectorized == self.split.tile_in.id else vectorized
-
     def _pattern(self, node: AscNode) -> Pattern:
-        return tuple(a for a in self.split.vectorized if extends(node.y, self._position[self._loop_axis(a)]))
+        return tuple(a for a in self.split.vectorized if extends(node.y, self._position[self.split.loop_axis(a)]))
 
     def _put(self, node: TileNode) -> str:
         self.nodes[node.name] = node
@@ -145,15 +169,50 @@ class TileGraph:
             self._add_broadcast(n, inputs[0])
         elif is_reduction(n):
             self._add_reduction(n, inputs[0])
+        elif n.type == "Gather":
+            self._add_gather(n, inputs)
         elif n.type in ("Load", "Store"):
             if n.type == "Store" and self.nodes[inputs[0]].type == "Scalar":
                 inputs = [self._fill(inputs[0], self._pattern(n), n.origin)]
             node = TileNode(n.name, n.type, inputs, dtype, self._pattern(n), n, n.origin, n.attrs)
             node.hoisted = self._may_hoist and n.type == "Load" and not any(
-                extends(n.y, self._position[a]) for a in self.split.outer[:-1] + (self.split.cut.id,))
-            self._put(node)
+                extends(n.y, self._position[a]) for a in self.split.outer_loops)
+            self._put_copy(node)
         else:
             self._add_compute(n, inputs)
+
+    def _put_copy(self, node: TileNode) -> None:
+        """A Load or Store, with what reorders its tensor in UB where the innermost axis is not that of GM."""
+        order = gm_order(node.pattern, self.gm_strides(node), node.dtype)
+        if order == node.pattern:
+            self._put(node)
+            return
+        is_load = node.type == "Load"
+        target = node.pattern
+        node.pattern, node.spread = order or target, order is None
+        step = TileNode(self._fresh("transpose" if order else "removepad" if is_load else "spread"),
+                        "Transpose" if order else "RemovePad" if is_load else "Broadcast",
+                        [node.name] if is_load else node.inputs, node.dtype, target if is_load else node.pattern,
+                        None, node.origin, () if order or is_load else (("axes", ()),))
+        step.spread = order is None and not is_load
+        step.hoisted = node.hoisted
+        if is_load:
+            self._put(node)
+            self._alias[node.name] = self._put(step)
+        else:
+            node.inputs = [self._put(step)]
+            self._put(node)
+
+    def _add_gather(self, n: AscNode, inputs: List[str]) -> None:
+        node = TileNode(n.name, n.type, inputs, n.y.dtype, self._pattern(n), n, n.origin, n.attrs)
+        index, innermost = self.nodes[inputs[1]], node.pattern[-1:]
+        node.gathers_rows = bool(innermost) and innermost[0] not in index.pattern and known_equal(
+            self.gm_strides(node)[innermost[0]], 1)
+        if not node.gathers_rows and self.nodes[inputs[0]].type == "Workspace":
+            raise ScheduleRefusal("%s reads single elements of what this kernel computes" % n.name)
+        node.hoisted = self._may_hoist and index.hoisted and not any(
+            extends(n.y, self._position[a]) for a in self.split.outer_loops)
+        self._put(node)
 
     def _add_compute(self, n: AscNode, inputs: List[str]) -> None:
         if n.type not in self.table:
@@ -267,9 +326,10 @@ class TileGraph:
         for store in [n for n in self.nodes.values() if n.type == "Store"]:
             source = self.nodes[store.inputs[0]]
             only_stored = all(r.type == "Store" for r in readers[source.name])
-            if source.type != "Load" and source.hoisted and only_stored:
+            is_read = source.type in ("Load", "Gather")
+            if not is_read and source.hoisted and only_stored:
                 source.hoisted = False
-            if source.type == "Load" or source.hoisted:
+            if is_read or source.hoisted:
                 if source.name not in copies:
                     copies[source.name] = self._put(TileNode(
                         self._fresh("copy"), "Copy", [source.name], source.dtype, source.pattern, None,
@@ -294,16 +354,24 @@ class TileGraph:
     def _tile(self) -> Tile:
         split = self.split
         item = min(n.dtype.bytes for n in self.nodes.values() if n.makes_tensor)
-        sizes = {a: self.graph.axis(a).size for a in split.vectorized if a != split.tile_in.id}
+        sizes = {a: self.graph.axis(a).size for a in split.vectorized if split.loop_axis(a) == a}
         sizes[split.tile_in.id] = split.tile_in.size
-        return Tile(split.vectorized, sizes, {split.tile_in.id: symbol(split.tile_actual)}, 32 // item)
+        actual = {split.tile_in.id: symbol(split.tile_actual)}
+        if split.second:
+            sizes[split.second.tile_in] = split.second.tile
+            actual[split.second.tile_in] = symbol(split.second.actual)
+        return Tile(split.vectorized, sizes, actual, 32 // item)
 
     def _choose_padding(self) -> None:
         """A pattern's rows are padded where some instruction needs its rows at 32 B: the result of a
         Broadcast, the source of one that copies whole rows, and copies that are more than one block of GM."""
         self._needs = set()
         for n in self.nodes.values():
-            if self._is_row_broadcast(n):
+            if n.spread:
+                continue
+            if n.type == "Transpose":
+                self._needs.update((n.pattern, self.nodes[n.inputs[0]].pattern))
+            elif self._is_row_broadcast(n):
                 self._needs.add(n.pattern)
                 if dict(n.attrs)["axes"][-1] != n.pattern[-1]:
                     self._needs.add(self.nodes[n.inputs[0]].pattern)
@@ -312,6 +380,8 @@ class TileGraph:
                 self._needs.add(source)
                 if dict(n.attrs)["axes"][-1] != source[-1]:
                     self._needs.add(n.pattern)
+            elif n.gathers_rows and len(n.pattern) > 1:
+                self._needs.add(n.pattern)
             elif n.type in ("Load", "Store") and len(n.pattern) > 1:
                 if not is_contiguous(self.tile, n.pattern, self.gm_strides(n)):
                     self._needs.add(n.pattern)
@@ -330,7 +400,8 @@ class TileGraph:
         padded for itself."""
         if len(self.split.vectorized) < 2 or self.split.vectorized not in self._needs:
             return False
-        if self.split.reduced:
+        if self.split.reduced or any(
+                n.spread or n.type in ("Transpose", "Gather") for n in self.nodes.values()):
             return False
         row = self.tile.sizes[self.split.vectorized[-1]]
         if is_static(row) and row % self.tile.row_align == 0:

@@ -239,10 +239,3 @@ class _Parts:
                                 n.origin)
                 nodes += [store, self._workspace(n, True, (TensorRef(store.name),), self.kept_size)]
         return replace(over, nodes=tuple(nodes) + over.nodes)
-
-
-def split_axis(graph: AscGraph) -> int:
-    """Position of the axis whose tiles give partial results: the outermost reduced one."""
-    reduced = {a for n in graph.nodes if is_reduction(n) for a in n.attr("axes")}
-    return min(i for i, a in enumerate(graph.loop_axes) if a in reduced)
-

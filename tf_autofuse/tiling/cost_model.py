@@ -9,8 +9,8 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ops.schema import AscOp
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGraph, PadPlan, ReducePlan,
-                                             TransferPlan)
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan, ReducePlan,
+                                             TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute,
                                        symbol)
 from tf_autofuse.tiling import cost_table as table
@@ -35,7 +35,7 @@ def pipe_costs(impl: ImplGraph, ops: Mapping[str, AscOp]) -> Tuple[PipeCost, ...
     """The pipes that the kernel uses. Formulas over the graph's symbols, the tile symbol and BLOCK_DIM."""
     parts: Dict[str, Tuple[list, list]] = {p: ([], []) for p in PIPES}
     # A tile is priced as a whole one.
-    whole = {impl.tile_actual: symbol(impl.tile_symbol)}
+    whole = impl.whole_tile
     largest: Optional[Formula] = None
     for i, nodes in enumerate((impl.hoisted, impl.body)):
         for n in nodes:
@@ -44,6 +44,8 @@ def pipe_costs(impl: ImplGraph, ops: Mapping[str, AscOp]) -> Tuple[PipeCost, ...
                 parts[MTE2][i].append((n.name, load_cost(plan, n.y.dtype)))
                 bytes_ = of(plan.elements * n.y.dtype.bytes)
                 largest = bytes_ if largest is None else larger(largest, bytes_)
+            elif n.type == "Gather":
+                parts[MTE2][i].append((n.name, gather_cost(plan, n.y.dtype)))
             elif n.type == "Store":
                 parts[MTE3][i].append((n.name, store_cost(plan, n.y.dtype)))
             else:
@@ -123,6 +125,17 @@ def load_cost(plan: TransferPlan, dtype: DType) -> Formula:
     return of(b.repeats) * cycles
 
 
+def gather_cost(plan: GatherPlan, dtype: DType) -> Formula:
+    """Cycles of a Gather (derived): a row is a copy of its own; an element costs the scalar unit a read of GM
+    through its cache, priced on MTE2 since the vector unit waits for it alike."""
+    calls = product(d.size for d in plan.outer) * plan.count
+    if plan.kind == "elements":
+        return of(table.GATHER_ELEMENT) * calls
+    row = choose(plan.cols * dtype.bytes, table.LOAD_SMALL_BLOCK_BYTES, table.LOAD_SMALL_BLOCK_BYTES,
+                 plan.cols * dtype.bytes)
+    return of(calls) * (row / _rate(table.LOAD_RATE_SMALL) + table.LOAD_START)
+
+
 def store_cost(plan: TransferPlan, dtype: DType) -> Formula:
     """Cycles on MTE3 of one Store."""
     b = _blocks(plan, dtype.bytes)
@@ -152,6 +165,10 @@ def vector_cost(impl: ImplGraph, node: AscNode, plan, ops: Mapping[str, AscOp]) 
     dtype = impl.graph.tensor(node.inputs[-1]).dtype if node.inputs else node.y.dtype
     if isinstance(plan, BroadcastPlan):
         return broadcast_cost(plan, node.y.dtype)
+    if isinstance(plan, TransposePlan):
+        # Derived: twice a copy, whole blocks of 16 rows.
+        rows = align_up(plan.rows, 16) * product(d.size for d in plan.outer)
+        return of(2.0) * linear("Copy", node.y.dtype, rows * align_up(plan.cols, 32 // node.y.dtype.bytes))
     if isinstance(plan, ReducePlan):
         return reduce_cost(plan, dtype)
     if isinstance(plan, PadPlan):

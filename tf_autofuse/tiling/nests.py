@@ -3,7 +3,7 @@
 On entry: a fused graph and the ImplGraphs of all its nests (schedule/nests.py). On exit two texts, the same
 for the same input: `tiling_header` (struct AutofuseTilingData, included by host and device) and
 `tiling_functions` (autofuse_tiling_size, autofuse_tiling, the names and values of the struct's fields). A
-kernel of one nest has its fields at the top; in one of several each nest has a struct of its own
+kernel of one nest has its fields at the top; in one of several, or with Gathers, each nest has a struct of its own
 (AutofuseNest<n>, member n<n>), and around them stand the workspaces' places and what decides where the blocks
 wait for each other.
 
@@ -15,8 +15,8 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.schedule.nests import Nest, Workspace, nests_of, workspaces_of
-from tf_autofuse.symbolic.size import symbols_of, to_cpp
+from tf_autofuse.schedule.nests import Nest, Workspace, has_frame, nests_of, workspaces_of
+from tf_autofuse.symbolic.size import is_static, symbols_of, to_cpp
 from tf_autofuse.tiling.cpp import (SOLVER, Field, case_texts, choice_lines, field_functions, nest_fields,
                                     struct_text)
 from tf_autofuse.tiling.formula import PRELUDE
@@ -24,6 +24,8 @@ from tf_autofuse.tiling.model import build_model
 
 #: Bytes that a workspace begins at a multiple of: GM's access granule.
 WORKSPACE_ALIGN = 512
+#: Bytes of the workspace in which one block reports: a cache line of the scalar unit (gather.h).
+STATUS_BYTES = 64
 _NEST_FIELDS = (Field("uint32_t", "first_block", "block of the kernel that is the nest's block 0"),
                 Field("uint32_t", "sync", "1: all blocks wait for each other before this nest"))
 
@@ -42,6 +44,8 @@ class KernelTiling(NamedTuple):
         """The fields of AutofuseTilingData outside of the nests' structs."""
         wide = tuple(Field("int64_t", w.name + "_offset", "bytes from the workspace's begin")
                      for w in self.workspaces)
+        if any(n.gathers for n in self.nests):
+            wide += (Field("int64_t", "status_offset", "bytes to the words that report indices out of range"),)
         return wide + (Field("int64_t", "workspace_bytes", "of all workspaces"),
                        Field("uint32_t", "block_dim", "cores that have work; 0: none"),
                        Field("uint32_t", "tiling_key", "one kernel for all shapes"))
@@ -51,7 +55,7 @@ def kernel_tiling(fused: FusedGraph, impls: Sequence[ImplGraph]) -> KernelTiling
     nests = nests_of(fused, impls)
     parts = tuple((n.impls[0].parts_symbol, n) for n in nests if n.impls[0].parts_symbol)
     symbols = tuple(v.name for v in fused.sizes) + tuple(s for s, _ in parts)
-    several = len(nests) > 1
+    several = has_frame(nests)
     fields = []
     for nest in nests:
         own = nest_fields(symbols, nest.impls)
@@ -63,7 +67,7 @@ def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field,
     """All fields of AutofuseTilingData, in the order of autofuse_tiling_name; those of nest n of several are
     called n<n>_<field>."""
     tiling = kernel_tiling(fused, impls)
-    if len(tiling.nests) == 1:
+    if not has_frame(tiling.nests):
         return tiling.fields[0]
     inner = [f._replace(name="n%d_%s" % (i, f.name)) for i, fields in enumerate(tiling.fields) for f in fields]
     return tiling.top + tuple(inner)
@@ -74,7 +78,7 @@ def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     tiling = kernel_tiling(fused, impls)
     lines = ["// The tiling data that the host computes and the kernel reads.", "#pragma once",
              "#include <cstdint>", ""]
-    if len(tiling.nests) == 1:
+    if not has_frame(tiling.nests):
         return "\n".join(lines + struct_text("AutofuseTilingData", tiling.fields[0]) + [""])
     for nest, fields in zip(tiling.nests, tiling.fields):
         lines += ["// nest %d: %s, %s, stage %d" % (nest.number, nest.impls[0].graph.name, nest.way, nest.stage)]
@@ -97,7 +101,7 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
                  "  *block_dim = 0;",
                  "  *workspace_bytes = 0;"]
     parts = ["namespace {", "", PRELUDE, SOLVER]
-    if len(tiling.nests) == 1:
+    if not has_frame(tiling.nests):
         models = [build_model(i) for i in impls]
         fields = tiling.fields[0]
         parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData")
@@ -207,6 +211,9 @@ def _order_lines(tiling: KernelTiling) -> List[str]:
     for n in tiling.nests:
         at = "t->n%d" % n.number
         lines.append("  if (%s.block_dim != 0) {" % at)
+        for limit in dict.fromkeys(_condition(g.attr("index_size"), tiling) for g in n.gathers
+                                   if not (is_static(g.attr("index_size")) and g.attr("index_size") > 0)):
+            lines += ["    if (%s) {  // no index is in range" % limit, "      return 1;", "    }"]
         if n.reads:
             lines += ["    if ((written & INT64_C(%d)) != 0) {" % mask(n.reads), "      %s.sync = 1;" % at,
                       "      written = 0;", "      group = 0;", "    }"]
@@ -224,4 +231,6 @@ def _workspace_lines(tiling: KernelTiling) -> List[str]:
         lines += ["  t->%s_offset = offset;" % w.name,
                   "  offset += CeilDiv(Max(%s, 0) * %d, %d) * %d;" % (
                       _value(w.elements, tiling), w.dtype.bytes, WORKSPACE_ALIGN, WORKSPACE_ALIGN)]
+    if any(n.gathers for n in tiling.nests):
+        lines += ["  t->status_offset = offset;", "  offset += launched * %d;" % STATUS_BYTES]
     return lines + ["  t->workspace_bytes = offset;"]

@@ -14,6 +14,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from tf_autofuse.codegen.ascendc import transfers
 from tf_autofuse.codegen.ascendc.expressions import Expressions
+from tf_autofuse.codegen.ascendc.gathers import FAILED, gather
 from tf_autofuse.codegen.ascendc.literals import literal, needs_from_bits
 from tf_autofuse.ir.asc_graph import AscNode, Position, TensorRef
 from tf_autofuse.ir.dtypes import FLOAT32, INT32, DType
@@ -25,7 +26,7 @@ from tf_autofuse.symbolic.size import SizeExpr
 from tf_autofuse.tiling.cpp import RunTimeValue
 
 BARRIER, TMP = transfers.BARRIER, transfers.TMP
-_RESERVED = {TMP, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling", "block"}
+_RESERVED = {TMP, FAILED, "pipe", "t", "total", "begin", "end", "i", "rest", "workspace", "tiling", "block"}
 
 
 class CodegenRefusal(Exception):
@@ -200,7 +201,8 @@ class BodyWriter:
 
     def _free_inputs(self, node: AscNode) -> None:
         for ref in dict.fromkeys(node.inputs):
-            if self.graph.node(ref.node).type != "Load" or self.readers[ref][-1] != node.name:
+            memory = self._memory(ref)
+            if memory is None or memory.position is not Position.VECIN or self.readers[ref][-1] != node.name:
                 continue
             line = "%s.FreeTensor(%s);" % (self.impl.container(ref).name, self.names[ref.node])
             hoisted = any(n.name == ref.node for n in self.hoisted_nodes)
@@ -213,7 +215,7 @@ class BodyWriter:
         for ref in dict.fromkeys(node.inputs):
             if ref in self.waiting:
                 self._dequeue(ref)
-        if node.type == "Load":
+        if node.type == "Load" or (node.type == "Gather" and self.impl.plan(node).kind == "rows"):
             self._load(node)
         elif node.type == "Store":
             self._store(node)
@@ -256,10 +258,18 @@ class BodyWriter:
         self.lines.append(
             "AscendC::LocalTensor<%s> %s = %s.AllocTensor<%s>();" % (dtype.device, name, queue, dtype.device)
         )
-        call = transfers.load(name, self._gm(data), dtype, self.impl.plan(node), self.expressions)
+        if node.type == "Gather":
+            call = self._gather(node)
+        else:
+            call = transfers.load(name, self._gm(data), dtype, self.impl.plan(node), self.expressions)
         self._emit_transfer(call)
         self.lines.append("%s.EnQue(%s);" % (queue, name))
         self.waiting.add(ref)
+
+    def _gather(self, node: AscNode) -> transfers.Call:
+        data, index = (ref.node for ref in node.inputs)
+        return gather(self.names[node.name], self._gm(self.graph.node(data)), self.names[index],
+                      self.impl.plan(node), self.expressions)
 
     def _emit_transfer(self, call: transfers.Call) -> None:
         self.headers.update(call.headers)
@@ -302,7 +312,7 @@ class BodyWriter:
         return reads, writes
 
     def _compute(self, node: AscNode) -> None:
-        if node.type in ("Broadcast", "RemovePad", "Copy"):
+        if node.type in ("Broadcast", "RemovePad", "Transpose", "Copy"):
             scalar = self._scalar_text(node.inputs[0])
             source = scalar if scalar is not None else self.names[node.inputs[0].node]
             call = transfers.move(
@@ -314,6 +324,10 @@ class BodyWriter:
                 self.impl.plan(node),
                 self.expressions,
             )
+            self.headers.update(call.headers)
+            lines = list(call.lines)
+        elif node.type == "Gather":
+            call = self._gather(node)
             self.headers.update(call.headers)
             lines = list(call.lines)
         elif is_reduction(node):

@@ -9,12 +9,13 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.codegen.ascendc.body import TMP, BodyWriter, KernelBody, Local, comment
 from tf_autofuse.codegen.ascendc.expressions import Expressions, Variable, bare, device_functions
+from tf_autofuse.codegen.ascendc.gathers import FAILED
 from tf_autofuse.codegen.ascendc.lines import WIDTH
 from tf_autofuse.codegen.ascendc.literals import FROM_BITS
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.ir.asc_graph import FusedGraph, Position
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.schedule.nests import Nest, nests_of, workspaces_of
+from tf_autofuse.schedule.nests import Nest, has_frame, nests_of, workspaces_of
 from tf_autofuse.tiling.cpp import run_time_values
 
 
@@ -47,6 +48,7 @@ class Variant(NamedTuple):
     function: str
     struct: str
     block_index: str
+    gathers: bool
     comments: Tuple[str, ...]
     queues: Tuple[Queue, ...]
     buffers: Tuple[Buffer, ...]
@@ -64,6 +66,7 @@ class Variant(NamedTuple):
     def signature(self) -> str:
         names = _parameters(g.name for g in self.gm)
         block = ", int64_t block" if self.block_index == "block" else ""
+        block += ", bool& %s" % FAILED if self.gathers else ""
         return "__aicore__ inline void %s(%s%sconst %s& t%s) {" % (
             self.function, names, ", " if names else "", self.struct, block)
 
@@ -95,7 +98,7 @@ def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, An
     names = gm_names(fused)
     gm = tuple(GmTensor(n, t.dtype.device) for n, t in zip(names, fused.inputs + fused.outputs))
     nests = nests_of(fused, impls)
-    several = len(nests) > 1
+    several = has_frame(nests)
     variants = [_variant(impl, gm, nest, several) for nest in nests for impl in nest.impls]
     functions = list(device_functions("\n".join(v.code for v in variants)))
     if any(v.body.constants for v in variants):
@@ -104,6 +107,7 @@ def device_values(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Dict[str, An
         "variants": variants,
         "nests": [_nest_values(n, [v for v in variants if v.struct == "AutofuseNest%d" % n.number])
                   for n in nests] if several else [],
+        "reports": any(n.gathers for n in nests),
         "workspaces": [w.name for w in workspaces_of(fused, nests)],
         "functions": functions,
         "headers": sorted({h for v in variants for h in v.body.headers}),
@@ -121,11 +125,12 @@ class NestCall(NamedTuple):
     gm: Tuple[str, ...]
     variants: Tuple[Variant, ...]
     may_wait: bool
+    gathers: bool
 
     @property
     def signature(self) -> str:
-        return "__aicore__ inline void RunNest%d(%s, const AutofuseTilingData& all) {" % (
-            self.number, _parameters(self.gm))
+        return "__aicore__ inline void RunNest%d(%s, const AutofuseTilingData& all%s) {" % (
+            self.number, _parameters(self.gm), ", bool& %s" % FAILED if self.gathers else "")
 
     @property
     def arguments(self) -> str:
@@ -137,7 +142,7 @@ def _nest_values(nest: Nest, variants: Sequence[Variant]) -> NestCall:
     text = "nest %d: %s" % (nest.number, nest.impls[0].graph.name)
     if nest.way != "whole":
         text += ", %s, stage %d" % (nest.way, nest.stage)
-    return NestCall(nest.number, comment(text), gm, tuple(variants), bool(nest.reads))
+    return NestCall(nest.number, comment(text), gm, tuple(variants), bool(nest.reads), bool(nest.gathers))
 
 
 def _gm_of(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest) -> Tuple[GmTensor, ...]:
@@ -161,7 +166,7 @@ def _described(impl: ImplGraph) -> Tuple[str, ...]:
 
 def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest, several: bool) -> Variant:
     indices = {impl.index_symbol(a) for a in impl.outer_axes}
-    x = Expressions(in_loop=indices | {impl.tile_actual})
+    x = Expressions(in_loop=indices | set(impl.actuals))
     body = BodyWriter(impl, x, nest.workspace, run_time_values(nest.impls)).write()
     if several:
         gm = _gm_of(impl, gm, nest)
@@ -177,12 +182,13 @@ def _variant(impl: ImplGraph, gm: Tuple[GmTensor, ...], nest: Nest, several: boo
     if impl.tmp_bytes:
         buffers += (Buffer(TMP + "_buffer", "t.tmp_bytes"),)
         local_tensors += (Local(TMP, "uint8_t", TMP + "_buffer"),)
-    known = sorted(x.used - indices - {impl.tile_actual})
+    known = sorted(x.used - indices - set(impl.actuals))
     return Variant(
         impl.tiling_key,
         "RunNest%dKey%d" % (nest.number, impl.tiling_key) if several else "RunKey%d" % impl.tiling_key,
         "AutofuseNest%d" % nest.number if several else "AutofuseTilingData",
         "block" if several else "AscendC::GetBlockIdx()",
+        bool(nest.gathers),
         _described(impl),
         queues,
         buffers,
@@ -206,6 +212,12 @@ def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
     if cut:
         x.used |= {tile, tile_index}
         actual = "Min(%s, %s - %s * %s)" % (tile, x.factor(axis(impl.cut_axis).size), tile_index, tile)
+    second = impl.second
+    if second and second.actual in x.used:
+        x.used.add(impl.index_symbol(second.tile_out))
+        second_size = x.factor(axis(second.axis).size)
+    else:
+        second = None
     lines: List[str] = []
     rest = "i"
     if len(impl.outer_axes) > 1:
@@ -222,4 +234,7 @@ def _decode(impl: ImplGraph, x: Expressions) -> Tuple[str, ...]:
         lines.pop()
     if cut:
         lines.append("const int64_t %s = %s;" % (impl.tile_actual, actual))
+    if second:
+        lines.append("const int64_t %s = Min(%d, %s - %s * %d);" % (
+            second.actual, second.tile, second_size, impl.index_symbol(second.tile_out), second.tile))
     return tuple(lines)

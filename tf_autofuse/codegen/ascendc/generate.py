@@ -30,9 +30,9 @@ from tf_autofuse.codegen.sources import (
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
-from tf_autofuse.schedule.nests import nests_of
+from tf_autofuse.schedule.nests import has_frame, nests_of
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
-from tf_autofuse.tiling.nests import tiling_functions, tiling_header
+from tf_autofuse.tiling.nests import STATUS_BYTES, tiling_functions, tiling_header
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -79,7 +79,9 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
                 input_count=len(fused.inputs),
                 tensor_count=len(tensors),
                 quoted_name=_quoted(fused.name),
-                workspace_bytes="plan->workspace_bytes" if len(nests) > 1 else "0",
+                workspace_bytes="plan->workspace_bytes" if has_frame(nests) else "0",
+                reports=any(n.gathers for n in nests),
+                status_bytes=STATUS_BYTES,
                 needs_all_blocks="true" if any(n.reads for n in nests) else "false",
             ),
         ),
@@ -89,7 +91,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
                 "CMakeLists.txt.j2",
                 base,
                 device_flags=cann.DEVICE_FLAGS,
-                keys=[str(impl.tiling_key) for impl in impls] if len(nests) == 1 else ["0"],
+                keys=[str(impl.tiling_key) for impl in impls] if not has_frame(nests) else ["0"],
             ),
         ),
     )

@@ -123,10 +123,19 @@ def _tile(helper: str, first: str, second: str, plan: TransferPlan, x: Expressio
 
 
 def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x: Expressions) -> Call:
-    """A Broadcast, RemovePad or Copy. src: a tensor, or a literal where `scalar`."""
+    """A Broadcast, RemovePad, Transpose or Copy. src: a tensor, or a literal where `scalar`."""
     if node.type == "Copy":
         whole = align_up(plan.count * dtype.bytes, BLOCK)
         return Call(("AscendC::DataCopy(%s, %s, %s);" % (dst, src, x.count(floor_div(whole, dtype.bytes))),))
+    if node.type == "Transpose":
+        loops = Loops(x)
+        for dim in plan.outer:
+            loops.add(dim.size, dim.dst_stride, dim.src_stride)
+        before = [BARRIER] if plan.outer else []
+        call = "autofuse::TransposeTile(%s, %s, %s, %s, %s, %s, %s);" % (
+            loops.dst(dst), loops.src(src), TMP, x.count(plan.rows), x.count(plan.cols), x.count(plan.src_stride),
+            x.count(plan.dst_stride))
+        return Call(loops.around(before + [call]), ("transpose.h",))
     if node.type == "RemovePad":
         return Call(
             (
