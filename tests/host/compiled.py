@@ -101,6 +101,12 @@ def library(loops: Sequence[Loop], flags: Sequence[str] = AVX2) -> Library:
     return Library(target, _report(folder, parts, texts))
 
 
+def check_header(name: str, language: str) -> None:
+    """Raises RuntimeError where the header does not compile alone, as 'c' or 'c++'."""
+    warnings = [f for f in FLAGS if f.startswith("-W")]
+    _gcc([*warnings, "-x", language, "-fsyntax-only", "-include", HEADERS / name, os.devnull])
+
+
 def headers(loops: Sequence[Loop]) -> List[str]:
     return sorted({h for loop in loops for h in loop.headers})
 
