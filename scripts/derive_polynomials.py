@@ -2,11 +2,12 @@
 
     python scripts/derive_polynomials.py [--check]
 
-Each row of FITS is one minimax problem: coefficients of a polynomial P in z(x) that make the largest
-weighted error |P(z(x)) - g(x)| * w(x) over an interval as small as it gets, w being such that this is the
-relative error of the function that P is a part of. The exchange algorithm of Remez solves it in 40 digits with mpmath, which
-knows the functions; the coefficients are then rounded to the type that computes. The error in the header's
-comment is measured with the rounded coefficients. --check says whether the header is what this script writes.
+Each row of FITS is one minimax problem: coefficients of a polynomial P in z(x) that make the largest weighted
+error |P(z(x)) - g(x)| * w(x) over an interval as small as it gets, w being such that this is the relative
+error of the function that P is a part of. The exchange algorithm of Remez solves it in 40 digits with mpmath,
+which knows the functions; the coefficients are then rounded to the type that computes. The error in the
+header's comment is measured with the rounded coefficients. --check says whether the header is what this
+script writes.
 """
 import sys
 from pathlib import Path

@@ -1,7 +1,8 @@
 """The vector math of the host target against float64 (for float32) and x87's long double (for float64).
 
 Every function over all exponents and where it does something, at the values where functions go wrong, with
-denormals flushed and not, with and without fused multiply-add. `python -m bench.exhaustive` runs all float32 values.
+denormals flushed and not, with and without fused multiply-add. `python -m bench.exhaustive` runs all float32
+values.
 """
 import ctypes
 
@@ -111,7 +112,7 @@ def test_float32_where_denormals_are_flushed(name, run):
 
 @pytest.mark.parametrize("name", EXTENDED)
 def test_float64(name, run):
-    """Relative to the next power of two of the result, so a result below 2^-1022 is exact to its last place."""
+    """In units of the exact result's last place, that of the smallest normal number below it."""
     (x,) = inputs_of(name, FLOAT64)
     ours = run(loop_name(name, FLOAT64), np.float64, x)
     exact = run("extended_" + name, np.longdouble, x)
