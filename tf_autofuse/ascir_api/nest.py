@@ -229,7 +229,8 @@ class NestMaker:
             if node.type == "Output":
                 self._output(node)
             elif node.type not in ("Data", "ScalarData", "Store"):
-                for number in range(len(node.outputs)):
+                numbers = range(len(node.outputs)) if node.type != "Split" else [self.part.choice]
+                for number in numbers:
                     self._compute(node, number)
         return self.emit.graph()
 
