@@ -1,4 +1,5 @@
 """examples/ascir_script.py: from a graph with a reduction and dynamic sizes to a checked result."""
+
 import runpy
 from pathlib import Path
 

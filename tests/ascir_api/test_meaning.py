@@ -387,6 +387,10 @@ def test_run_on_the_twin(ascir):
         (got,), (expected,) = ascir_api.run(graph, [x]), ascir_api.evaluate(graph, [x])
         assert got.tobytes() == expected.tobytes() and got.shape == shape
     assert ascir.utils.debug_str(graph) == before
+    # several loop nests, and symbols that are called as a kernel's own variables (n0, n1, n2)
+    x = [np.random.RandomState(i).randn(3, n).astype(np.float32) for i, n in enumerate((4, 1, 6))]
+    joined = concatenated(ascir)
+    assert ascir_api.run(joined, x)[0].tobytes() == ascir_api.evaluate(joined, x)[0].tobytes()
     with pytest.raises(ValueError, match="0 inputs, not 1"):
         ascir_api.run(graph, [])
     with pytest.raises(TypeError, match="HintGraph or FusedGraph"):
