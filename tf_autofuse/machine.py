@@ -1,12 +1,17 @@
-"""The machines that kernels are planned for: one immutable record per SoC.
+"""The machines that kernels are planned for: one immutable record per SoC, and the record of this host's CPU.
 
 Why: core count, clock and UB size decide a plan and belong to a kernel's cache key, so they have one owner.
 On exit a `Machine` is complete: whoever plans for it asks nothing else. Numbers come from CANN 8.1.RC1's
 platform_config ini files (the cube frequency is taken as the clock of the whole core); `usable_ub` is the
 only owner of the UB budget.
 """
+import os
+import platform
+import re
 from dataclasses import dataclass
-from typing import Dict, Tuple
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, NamedTuple, Tuple
 
 #: Bytes at the end of UB that the Ascend C framework keeps for itself.
 UB_RESERVED = 256
@@ -43,6 +48,67 @@ class Machine:
     dma_block_bytes: int = 2097151
     dma_gap_bytes: int = 2 ** 32 - 1
     source: str = "CANN 8.1.RC1 data/platform_config"
+
+    @property
+    def launch_limits(self) -> Tuple[int, int]:
+        """(cores, bytes of local memory) that a kernel's tiling function is given."""
+        return self.vector_cores, usable_ub(self, False)
+
+
+class HostMachine(NamedTuple):
+    """The CPU of this machine. cores: those that this process may use. vector_bytes: of one vector register. l1_bytes,
+    l2_bytes, l3_bytes: data caches as the first core sees them, 0 where the system does not say. features: all that
+    decides which machine code runs here, for cache keys."""
+
+    model: str
+    cores: int
+    vector_bytes: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    features: Tuple[str, ...]
+
+    @property
+    def launch_limits(self) -> Tuple[int, int]:
+        """(cores, bytes of local memory) that a kernel's tiling function is given."""
+        return self.cores, self.l2_bytes
+
+
+@lru_cache(maxsize=1)
+def host_machine() -> HostMachine:
+    """Read from the system once; features that it does not tell count as none."""
+    facts = _cpu_facts()
+    flags = tuple(sorted(set((facts.get("flags") or facts.get("Features") or "").split())))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    caches = _caches()
+    width = 64 if "avx512f" in flags else 32 if "avx2" in flags else 16
+    identity = tuple(facts.get(k, "") for k in ("vendor_id", "cpu family", "model", "CPU part"))
+    return HostMachine(facts.get("model name", platform.processor() or platform.machine()), cores, width,
+                       caches.get((1, "Data"), 0), caches.get((2, "Unified"), 0), caches.get((3, "Unified"), 0),
+                       (platform.machine(),) + identity + flags)
+
+
+def _cpu_facts() -> Dict[str, str]:
+    """The first processor of /proc/cpuinfo."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
+    except OSError:
+        return {}
+    return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in text.split("\n"))}
+
+
+def _caches() -> Dict[Tuple[int, str], int]:
+    """(level, type) -> bytes."""
+    found = {}
+    for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, type_, size = ((folder / n).read_text().strip() for n in ("level", "type", "size"))
+        except OSError:
+            continue
+        match = re.match(r"(\d+)([KM]?)$", size)
+        if match:
+            found[int(level), type_] = int(match.group(1)) * {"": 1, "K": 1024, "M": 1 << 20}[match.group(2)]
+    return found
 
 
 _MIB = 1 << 20
