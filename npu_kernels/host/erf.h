@@ -13,7 +13,9 @@ static inline float af_erf_f32(float x) {
   const af_reduced_f32 reduced = af_reduce_exp_f32(af_poly_erf_large_f32(inside));
   const float large = 1.0f - (af_exp_rest_f32(reduced) + 1.0f) * af_power_of_two_f32(reduced.k);
   const float small = af_fma_f32(size, af_poly_erf_small_f32(size * size), size);
-  const float near = size < 0x1p-60f ? 0x1.20dd76p0f * size : small; /* no denormal is added */
+  const float scaled = 0x1p60f * size; /* where a product with the coefficient might be flushed */
+  const float tiny = 0x1p-60f * af_fma_f32(scaled, 0x1.06eba8p-3f, scaled);
+  const float near = size < 0x1p-60f ? tiny : small;
   return __builtin_copysignf(size > 1.0f ? large : near, x);
 }
 

@@ -1,6 +1,6 @@
 /* sin, cos, tan, asin, acos, atan, atan2: float32's compute in float64.
  *
- * Reduction to quarter turns: 2/pi is cut into eight pieces of 27 bits, so that every product with a
+ * Reduction to quarter turns: 2/pi is cut into seven pieces of 27 bits, so that every product with a
  * float32 is exact in float64. Of each product the multiples of four are dropped, which is exact too;
  * what is left is added up from the largest piece on, after the nearest integer n has been taken away.
  * Consecutive remainders share enough of their places that a sum is exact until the first remainder below

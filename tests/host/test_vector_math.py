@@ -11,9 +11,10 @@ import pytest
 
 from tests.host import compiled
 from tests.ops import values
-from tests.ops.test_ascend_forms import denormal, ulps
-from tf_autofuse.ir.dtypes import FLOAT32, FLOAT64
+from tests.ops.test_ascend_forms import bits, denormal, ulps
+from tf_autofuse.ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from tf_autofuse.ops import host_forms
+from tf_autofuse.ops.ascir_cast import cast_array
 from tf_autofuse.ops.table import ASC_OPS
 
 #: Worst error in ULPs, of float32 and float64; docs/numerics.md has the measured figures. float64's 0 stands
@@ -171,6 +172,33 @@ def test_headers_stand_alone(header):
     """Each compiles as the only include of a C and of a C++ file, in both cases without a warning."""
     for language in ("c", "c++"):
         compiled.check_header(header, language)
+
+
+BLOCKS = "".join("""
+void block_%s_%s(%s* dst, const %s* src, int64_t n) { af_block_%s_%s(dst, src, n); }
+""" % (a, b, "float" if a == "f32" else "uint16_t", "float" if b == "f32" else "uint16_t", a, b)
+    for a, b in (("f32", "f16"), ("f16", "f32"), ("f32", "bf16"), ("bf16", "f32")))
+
+
+@pytest.mark.parametrize("flags", [compiled.AVX2, compiled.BASELINE], ids=["f16c", "baseline"])
+def test_blocks_give_the_bits_of_single_conversions(flags):
+    """All 16-bit values, a sweep over the float32 ones; every length up to three vectors, and not one more."""
+    run = compiled.library([compiled.Loop("none", ("float", "float"), "{0}", ("blocks.h",))], flags, extra=BLOCKS)
+    halves = np.arange(65536, dtype=np.uint32).astype(np.uint16)
+    singles = np.arange(0, 2 ** 32, 65521, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    for half, short in ((FLOAT16, "f16"), (BFLOAT16, "bf16")):
+        wide = run("block_f32_" + short, np.float32, halves)
+        expected = cast_array(halves.view(half.numpy), half, FLOAT32)
+        assert (bits(wide, FLOAT32) == bits(expected, FLOAT32)).all()
+        narrow = run("block_%s_f32" % short, np.uint16, singles)
+        with np.errstate(all="ignore"):
+            expected = cast_array(singles, FLOAT32, half)
+        assert (bits(narrow.view(half.numpy), half) == bits(expected, half)).all()
+        for n in range(25):
+            out = np.full(32, 7, np.uint16)
+            run.function("block_%s_f32" % short)(ctypes.c_void_p(out.ctypes.data),
+                                                ctypes.c_void_p(singles.ctypes.data), ctypes.c_int64(n))
+            assert (out[:n] == narrow[:n]).all() and (out[n:] == 7).all()
 
 
 def test_long_double_is_wider():
