@@ -45,7 +45,9 @@ class Tiling(NamedTuple):
 
 class Traced(NamedTuple):
     """One instruction that a kernel issued on the twin. line: of kernel.cpp or of a helper header (`file`);
-    pipe: 'S', 'V', 'MTE2', 'MTE3' or 'ALL'; kind: 'instruction', 'set flag', 'wait flag' or 'barrier'."""
+    pipe: 'S', 'V', 'MTE2', 'MTE3' or 'ALL'; kind: 'instruction', 'set flag', 'wait flag', 'barrier' or 'all
+    blocks' (SyncAll, behind a barrier of all pipes). dtype: the result's, by the twin's name. params: of a
+    copy blockLen, srcStride and dstStride as given; source, target, event: of a flag, its pipes and id."""
 
     block: int
     pipe: str
@@ -56,10 +58,18 @@ class Traced(NamedTuple):
     repeat: int
     file: str
     line: int
+    dtype: str = "none"
+    params: Tuple[int, ...] = (0, 0, 0)
+    source: str = ""
+    target: str = ""
+    event: int = -1
 
 
 _PIPES = {0: "S", 1: "V", 2: "MTE2", 3: "MTE3", 6: "ALL"}
-_KINDS = ("instruction", "set flag", "wait flag", "barrier", "barrier")
+_KINDS = ("instruction", "set flag", "wait flag", "barrier", "all blocks")
+#: The twin's DType, in its order.
+_DTYPES = ("uint8", "int8", "int16", "uint16", "half", "bfloat16", "int32", "uint32", "float", "int64",
+           "uint64", "double", "none")
 
 
 class KernelLibrary:
@@ -219,6 +229,11 @@ class KernelLibrary:
                 r.repeat,
                 os.path.basename((r.file or b"").decode("utf-8", "replace")),
                 r.line,
+                _DTYPES[min(r.dtype, len(_DTYPES) - 1)],
+                tuple(r.params[:3]),
+                _PIPES.get(r.src_pipe, "") if r.kind in (1, 2) else "",
+                _PIPES.get(r.dst_pipe, "") if r.kind in (1, 2) else "",
+                r.event_id,
             )
             for r in records[:count]
         )
