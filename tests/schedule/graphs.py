@@ -43,6 +43,7 @@ class Sample(NamedTuple):
         return result
 
     def output_elements(self, values) -> int:
+        """Elements of the loop nest."""
         sizes = [evaluate(self.graph.axis(a).size, values) for a in self.graph.loop_axes]
         return int(np.prod(sizes, dtype=np.int64))
 
@@ -151,11 +152,65 @@ def mixed_types() -> Sample:
     return Sample(b.graph(), ((s0, s1), (s1,)), (INT32, INT16), 1, ("s0", "s1"))
 
 
+def softmax(columns=40) -> Sample:
+    """Softmax over the last axis of [s0, columns]."""
+    s0 = symbol("s0")
+    b = HintBuilder("softmax", axes=[("z0", s0), ("z1", columns)], sizes=(SizeVar("s0", InputDim(0, 0)),))
+    x = b.load(b.data(0, FLOAT32), dims=(1, 1))
+    above = b.op("Sub", x, b.broadcast_to(b.reduce("Max", x, (1,)), (1, 1)))
+    b.store(b.op("Sub", above, b.broadcast_to(b.reduce("Sum", above, (1,)), (1, 1))), 0)
+    return Sample(b.graph(), ((s0, columns),), (FLOAT32,), 1, ("s0",))
+
+
+def column_sums(rows=21) -> Sample:
+    """Sums and least elements of the columns of [rows, s0], and the rows above them."""
+    s0 = symbol("s0")
+    b = HintBuilder("column_sums", axes=[("z0", rows), ("z1", s0)], sizes=(SizeVar("s0", InputDim(0, 1)),))
+    x = b.op("Abs", b.load(b.data(0, FLOAT32), dims=(1, 1)))
+    total = b.reduce("Sum", x, (0,))
+    b.store(total, 0)
+    b.store(b.reduce("Min", x, (0,)), 1)
+    b.store(b.op("Sub", x, b.broadcast_to(total, (1, 1))), 2)
+    return Sample(b.graph(), ((rows, s0),), (FLOAT32,), 3, ("s0",))
+
+
+def inner_sums() -> Sample:
+    """Sums over axes 1 and 3 of [s0, 5, 3, 7]."""
+    s0 = symbol("s0")
+    b = HintBuilder("inner_sums", axes=[("z0", s0), ("z1", 5), ("z2", 3), ("z3", 7)],
+                    sizes=(SizeVar("s0", InputDim(0, 0)),))
+    x = b.load(b.data(0, INT32), dims=(1, 1, 1, 1))
+    b.store(b.reduce("Sum", x, (1, 3)), 0)
+    return Sample(b.graph(), ((s0, 5, 3, 7),), (INT32,), 1, ("s0",))
+
+
+def transposed() -> Sample:
+    """[s1, s0] as [s0, s1], plus a row."""
+    s0, s1 = symbol("s0"), symbol("s1")
+    b = HintBuilder("transposed", axes=[("z0", s0), ("z1", s1)],
+                    sizes=(SizeVar("s0", InputDim(0, 1)), SizeVar("s1", InputDim(0, 0))))
+    x = b.load(b.data(0, FLOAT32), dims=(1, 1), strides=(1, s0))
+    y = b.load(b.data(1, FLOAT32), dims=(0, 1))
+    b.store(b.op("Add", x, b.broadcast_to(y, (1, 1))), 0)
+    return Sample(b.graph(), ((s1, s0), (s1,)), (FLOAT32, FLOAT32), 1, ("s0", "s1"))
+
+
+def every_third() -> Sample:
+    """Every third element of the rows of [s0, 31]."""
+    s0 = symbol("s0")
+    b = HintBuilder("every_third", axes=[("z0", s0), ("z1", 10)], sizes=(SizeVar("s0", InputDim(0, 0)),))
+    x = b.load(b.data(0, FLOAT32), dims=(1, 1), strides=(31, 3), offset=1)
+    b.store(b.op("Abs", x), 0)
+    return Sample(b.graph(), ((s0, 31),), (FLOAT32,), 1, ("s0",))
+
+
 SAMPLES: Dict[str, Callable[[], Sample]] = {
     "public_example": public_example, "rows_and_columns": rows_and_columns,
     "run_time_broadcast": run_time_broadcast, "fill": fill, "copies": copies,
     "nine_loads": lambda: many_loads(9), "rank_zero": rank_zero, "three_axes": three_axes,
     "mixed_types": mixed_types,
+    "softmax": softmax, "column_sums": column_sums, "inner_sums": inner_sums, "transposed": transposed,
+    "every_third": every_third,
     "aligned_rows": lambda: rows_and_columns(8), "wide_rows": lambda: rows_and_columns(37)}
 
 _UNARY = {FLOAT32: ("Abs", "Neg", "Relu"), INT32: ("Neg", "Relu"), INT16: ("Neg",)}

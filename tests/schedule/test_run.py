@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.schedule.family_graphs import gathering_samples, index_limit, moving_samples, reducing_samples
 from tests.schedule.graphs import SAMPLES, samples, shapes
 from tests.schedule.ub_machine import UbMachine, containers_at, reference
 from tf_autofuse.ir.verify_impl import verify_impl
@@ -16,12 +17,12 @@ MACHINE = machine_for()
 MOST_TILES = 150
 
 
-def run_variant(sample, impl, values, tile, tiles_per_block):
+def run_variant(sample, impl, values, tile, tiles_per_block, change=lambda inputs: inputs):
     """Checks one variant with one tiling; a variant whose conditions do not hold or whose shape is empty is
     skipped."""
     if not all(g.holds(values) for g in impl.conditions) or sample.output_elements(values) == 0:
         return False
-    inputs = sample.inputs(values)
+    inputs = change(sample.inputs(values))
     expected = reference(sample.graph, values, inputs, sample.outputs)
     outputs = [np.zeros(e.size, e.dtype) for e in expected]
     env = dict(values, **{impl.tile_symbol: tile})
@@ -67,3 +68,31 @@ def test_random_graphs(data):
         cut = evaluate(impl.graph.axis(impl.cut_axis).size, values)
         tile = data.draw(st.integers(1, max(cut, 1)))
         run_variant(sample, impl, values, tile, data.draw(st.integers(1, 4)))
+
+
+def run_whole(data, sample, change=lambda inputs: inputs):
+    """All variants of the nest that runs the graph as a whole, with a random tiling each."""
+    values = sample.values(data.draw(st.fixed_dictionaries({s: st.integers(1, 9) for s in sample.symbols})))
+    assume(sample.output_elements(values) < 3000)
+    for impl in schedule(sample.graph, MACHINE):
+        verify_impl(impl.graph)
+        if impl.way == "whole":
+            tile = data.draw(st.integers(1, max(evaluate(impl.cut_size, values), 1)))
+            run_variant(sample, impl, values, tile, data.draw(st.integers(1, 4)), change)
+
+
+@pytest.mark.parametrize("samples_of", [moving_samples, reducing_samples])
+def test_random_moves_and_reductions(samples_of):
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def run(data):
+        run_whole(data, data.draw(samples_of()))
+
+    run()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_gathers(data):
+    sample = data.draw(gathering_samples())
+    run_whole(data, sample, lambda inputs: [inputs[0], inputs[1] % index_limit(sample)])

@@ -9,6 +9,8 @@ import numpy as np
 
 from tf_autofuse.ir.asc_graph import Position, TensorRef
 from tf_autofuse.ops.table import ASC_OPS
+from tf_autofuse.schedule.axes import is_reduction
+from tf_autofuse.schedule.impl_graph import GatherPlan, ReducePlan, TransposePlan
 from tf_autofuse.symbolic.size import evaluate
 
 _GARBAGE = 0xA5
@@ -69,6 +71,10 @@ class UbMachine:
                     rest //= size
                 tile = env[impl.tile_symbol]
                 env[impl.tile_actual] = min(tile, cut - env[impl.index_symbol(impl.tile_out)] * tile)
+                if impl.second:
+                    size = evaluate(self.graph.axis(impl.second.axis).size, self.values)
+                    at = env[impl.index_symbol(impl.second.tile_out)] * impl.second.tile
+                    env[impl.second.actual] = min(impl.second.tile, size - at)
                 for n in impl.body:
                     self._execute(n, env)
                 self._end_of_tile()
@@ -125,6 +131,12 @@ class UbMachine:
             self._store(node, plan, size)
         elif node.type == "Broadcast":
             self._broadcast(node, plan, size)
+        elif isinstance(plan, ReducePlan):
+            self._reduce(node, plan, size)
+        elif isinstance(plan, TransposePlan):
+            self._transpose(node, plan, size)
+        elif isinstance(plan, GatherPlan):
+            self._gather(node, plan, size)
         elif node.type == "RemovePad":
             source = self._tensor(node.inputs[0])
             rows, row, padded = size(plan.rows), size(plan.row), size(plan.padded)
@@ -169,21 +181,70 @@ class UbMachine:
         gm, ub = self._indices(plan, size)
         source = self._tensor(node.inputs[0])
         for o in self.graph.of_type("Output"):
-            if o.inputs[0].node == node.name:
+            if TensorRef(node.name) in o.inputs:
                 index = o.attr("index")
                 self.outputs[index][gm] = source[ub]
                 np.add.at(self.written[index], gm, 1)
+
+    def _offsets(self, outer, size):
+        """(source, destination) offsets of every round of a plan's outer loops, which are at 32 B blocks."""
+        src, dst = np.array([0]), np.array([0])
+        for d in outer:
+            steps = np.arange(size(d.size))
+            src = (src[:, None] + steps * size(d.src_stride)).ravel()
+            dst = (dst[:, None] + steps * size(d.dst_stride)).ravel()
+        return src, dst
+
+    def _reduce(self, node, plan, size):
+        rows, cols, stride = map(size, (plan.rows, plan.cols, plan.stride))
+        item = node.y.dtype.bytes
+        assert rows <= 1 or stride * item % 32 == 0
+        assert all(size(d.dst_stride) * item % 32 == 0 or size(d.size) <= 1 for d in plan.outer)
+        source = self._tensor(node.inputs[0]).copy()
+        attributes = dict(node.attrs, axes=(1 if plan.kind == "last" else 0,))
+        target = self._birth(node)
+        for src, dst in zip(*self._offsets(plan.outer, size)):
+            block = np.stack([source[src + r * stride:src + r * stride + cols] for r in range(rows)])
+            result = ASC_OPS[node.type].evaluate([block], attributes, node.y.dtype).ravel()
+            target[dst:dst + result.size] = result
+
+    def _transpose(self, node, plan, size):
+        rows, cols, src_stride, dst_stride = map(size, (plan.rows, plan.cols, plan.src_stride, plan.dst_stride))
+        item = node.y.dtype.bytes
+        assert item in (2, 4) and src_stride * item % 32 == 0 and dst_stride * item % 32 == 0
+        source = self._tensor(node.inputs[0]).copy()
+        target = self._birth(node)
+        for src, dst in zip(*self._offsets(plan.outer, size)):
+            for j in range(cols):
+                target[dst + j * dst_stride:dst + j * dst_stride + rows] = [
+                    source[src + i * src_stride + j] for i in range(rows)]
+
+    def _gather(self, node, plan, size):
+        count, cols, ub_stride = map(size, (plan.count, plan.cols, plan.ub_stride))
+        data = self.inputs[self.graph.node(node.inputs[0].node).attr("index")]
+        index = self._tensor(node.inputs[1]).copy()
+        assert (node.y.memory.position is Position.VECIN) == (plan.kind == "rows")
+        assert plan.kind == "elements" or count <= 1 or ub_stride * node.y.dtype.bytes % 32 == 0
+        target = self._birth(node)
+        places = [(size(plan.gm_offset), 0, 0)]
+        for d in plan.outer:
+            places = [(g + k * size(d.gm_stride), t + k * size(d.dst_stride), i + k * size(d.index_stride))
+                      for g, t, i in places for k in range(size(d.size))]
+        for gm, at, i in places:
+            for k in range(count):
+                assert 0 <= index[i + k] < size(plan.limit)
+                begin = gm + int(index[i + k]) * size(plan.index_stride)
+                row = data[begin:begin + cols]
+                assert row.size == cols, "%s reads outside of GM" % node.name
+                step = ub_stride if plan.kind == "rows" else 1
+                target[at + k * step:at + k * step + cols] = row
 
     def _broadcast(self, node, plan, size):
         rows, extent, inner, src_row = map(size, (plan.rows, plan.extent, plan.inner, plan.src_row))
         made = self.graph.node(node.inputs[0].node)
         blocks = []
-        src, dst = np.array([0]), np.array([0])
-        for d in plan.outer:
-            steps = np.arange(size(d.size))
-            src = (src[:, None] + steps * size(d.src_stride)).ravel()
-            dst = (dst[:, None] + steps * size(d.dst_stride)).ravel()
-            assert size(d.dst_stride) * node.y.dtype.bytes % 32 == 0
+        src, dst = self._offsets(plan.outer, size)
+        assert all(size(d.dst_stride) * node.y.dtype.bytes % 32 == 0 for d in plan.outer)
         if made.type == "Scalar":
             blocks = [np.full(extent, made.attr("value"), _storage(node.y.dtype))]
         else:
@@ -230,21 +291,25 @@ def reference(graph, values, inputs, output_sizes):
             tensors[n.name] = inputs[n.attr("index")]
         elif n.type == "Scalar":
             tensors[n.name] = np.full([1] * len(shape), n.attr("value"), _storage(n.y.dtype))
-        elif n.type == "Load":
+        elif n.type in ("Load", "Gather"):
             at = np.full([1] * len(shape), evaluate(n.attr("offset", 0), values))
             for i, (repeat, stride) in enumerate(zip(n.y.repeats, n.y.strides)):
                 steps = np.arange(evaluate(repeat, values)) * evaluate(stride, values)
                 at = at + steps.reshape([-1 if j == i else 1 for j in range(len(shape))])
+            if n.type == "Gather":
+                at = at + tensors[n.inputs[1].node] * evaluate(n.attr("index_stride"), values)
             tensors[n.name] = tensors[n.inputs[0].node][at]
         elif n.type == "Broadcast":
             repeats = [evaluate(r, values) for r in n.y.repeats]
             tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], repeats)
         elif n.type == "Store":
-            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], shape)
+            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], [evaluate(r, values) for r in n.y.repeats])
         elif n.type == "Output":
             outputs[n.attr("index")] = tensors[n.inputs[0].node].ravel()
         else:
             attributes = dict(n.attrs, source=graph.tensor(n.inputs[0]).dtype)
+            if is_reduction(n):
+                attributes["axes"] = tuple(n.y.axis.index(a) for a in n.attr("axes"))
             with np.errstate(all="ignore"):
                 result = ASC_OPS[n.type].evaluate([tensors[r.node] for r in n.inputs], attributes, n.y.dtype)
             tensors[n.name] = result.astype(_storage(n.y.dtype))

@@ -316,8 +316,10 @@ class TileGraph:
         return len(pattern) == len(self.split.vectorized) and len(pattern) > 1
 
     def _needs_remove_pad(self, dtype: DType) -> bool:
+        if self.template != "unaligned":
+            return False
         row = self.graph.axis(self.split.vectorized[-1]).size
-        return self.template == "unaligned" and not (is_static(row) and row * dtype.bytes % 32 == 0)
+        return not (is_static(row) and row * dtype.bytes % 32 == 0)
 
     def _feed_stores(self) -> None:
         """Store sources that no vector instruction makes in the loop get one."""

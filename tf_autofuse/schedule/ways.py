@@ -24,7 +24,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, Axis, Sched, TensorAttr, TensorRef, attrs
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.ops.ascir_reduce import start_value
-from tf_autofuse.schedule.axes import extends, is_reduction
+from tf_autofuse.schedule.axes import drop_unread, extends, is_reduction
 from tf_autofuse.symbolic.guards import SizeVar
 from tf_autofuse.symbolic.size import Size, is_static, product, symbol
 
@@ -47,6 +47,7 @@ class Stage(NamedTuple):
 
 def stages_of(graph: AscGraph) -> Tuple[Stage, ...]:
     """All stages of all ways of the graph, way by way; ('whole', 0) is always there."""
+    graph = drop_unread(graph)
     reductions = [n for n in graph.nodes if is_reduction(n)]
     if not reductions:
         return (Stage("whole", 0, graph),)

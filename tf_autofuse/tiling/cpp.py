@@ -333,9 +333,9 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
         "%s += %s;  // %s" % (name, text(v), n) for n, v in rest]
 
 
-def choice_lines(models: Sequence[TilingModel]) -> List[str]:
+def choice_lines(models: Sequence[TilingModel], in_order: bool = False) -> List[str]:
     """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan; given
-    sizes, machine and t."""
+    sizes, machine and t. in_order: the first variant that has a plan is taken, whatever the cost."""
     lines = ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
     lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
               "  const int64_t cores = Max(machine->core_num, 1);",
@@ -346,7 +346,9 @@ def choice_lines(models: Sequence[TilingModel]) -> List[str]:
                   "    best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key, "  }"]
     rest = ["best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key
             for m in models if not m.conditions]
-    if len(rest) < len(models):
+    if in_order:
+        lines += ["  if (best.key < 0) %s" % line for line in rest]
+    elif len(rest) < len(models):
         lines += ["  if (best.key < 0) {"] + ["    " + line for line in rest] + ["  }"]
     else:
         lines += ["  " + line for line in rest]

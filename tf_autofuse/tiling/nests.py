@@ -123,7 +123,8 @@ def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str]) -> str:
     lines = ["namespace nest%d {" % nest.number, ""] + case_texts(nest.impls, symbols, fields, struct)
     lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t, double* cost) {" % struct,
               "  *t = %s{};" % struct, "  *cost = 0.0;"]
-    lines += choice_lines(models) + ["  *cost = best.cost;", "  return 0;", "}", "",
+    # Variants of partial results stand in the order of how few results they make.
+    lines += choice_lines(models, bool(nest.impls[0].parts_symbol)) + ["  *cost = best.cost;", "  return 0;", "}", "",
                                      "}  // namespace nest%d" % nest.number, ""]
     return "\n".join(lines)
 

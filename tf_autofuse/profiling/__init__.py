@@ -1,1 +1,0 @@
-"""What a kernel would take on the chip: recorded instructions, their costs, the pipes they run through."""
