@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 PY = $(VENV)/bin/python
 DEMO_FLAGS = --enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;
 
-.PHONY: help setup demo test fuzz docs lint bench clean distclean
+.PHONY: help setup demo test fuzz docs lint bench exhaustive clean distclean
 
 help:
 	@echo "make demo   set up, fuse the public example, show and check what came of it"
@@ -17,6 +17,7 @@ help:
 	@echo "make docs   write the generated documents again"
 	@echo "make lint   line lengths, syntax and unused names"
 	@echo "make bench  set up, run the measurements of bench/"
+	@echo "make exhaustive  set up, all float32 values through the vector math (an hour of two cores)"
 	@echo "make clean  remove build products;  make distclean: the environments too"
 
 setup:
@@ -39,6 +40,9 @@ lint: setup
 
 bench: setup
 	@"$(PY)" -m bench $(ARGS)
+
+exhaustive: setup
+	@"$(PY)" -m bench.exhaustive $(ARGS)
 
 clean:
 	rm -rf build dist *.egg-info tf_autofuse/frontend/_native*.so .pytest_cache .hypothesis

@@ -154,8 +154,9 @@ DFX_ROWS: Tuple[Row, ...] = (
 
 ENVIRONMENT_ROWS: Tuple[Row, ...] = (
     _env("target", "AUTOFUSE_TARGET", Choice(words=("auto", "ascend", "host")), "auto",
-         "What kernels are generated for. auto: ascend, which runs on the host twin where no NPU is present.",
-         parameter="autofuse_target", later=("host",)),
+         "What kernels are generated for. ascend: Ascend C, which runs on the host twin where no NPU is present. "
+         "host: C for this machine's CPU. auto: ascend where an NPU is present, else host.",
+         parameter="autofuse_target"),
     _env("cache_dir", "AUTOFUSE_CACHE_DIR", Kind("a folder"), "", "Where built kernels are kept; unset: "
          "$XDG_CACHE_HOME/tf_autofuse, else ~/.cache/tf_autofuse."),
     _env("cache_size", "AUTOFUSE_CACHE_SIZE", Bytes(), 2 << 30,

@@ -178,7 +178,9 @@ def _cann(config: Config) -> Finding:
 
 
 def _npu() -> Finding:
-    devices = sorted(str(path) for path in Path("/dev").glob("davinci[0-9]*"))
+    from tf_autofuse.runtime.target import npu_devices
+
+    devices = npu_devices()
     if devices:
         return Finding("NPU", OK, ", ".join(devices))
     return Finding("NPU", NOTE, "none: Ascend C kernels run on the host twin")

@@ -33,4 +33,21 @@ static inline double af_from_bits_f64(uint64_t u) {
   __builtin_memcpy(&x, &u, 8);
   return x;
 }
+
+/* a * b + c: rounded once where the processor has the instruction, else twice. No function needs the one
+ * rounding. */
+#ifdef __FMA__
+static inline float af_fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+static inline double af_fma_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#else
+static inline float af_fma_f32(float a, float b, float c) { return a * b + c; }
+static inline double af_fma_f64(double a, double b, double c) { return a * b + c; }
+#endif
+
+/* 2^k for k of the type's normal exponents. */
+static inline float af_power_of_two_f32(int32_t k) { return af_from_bits_f32((uint32_t)(k + 127) << 23); }
+static inline double af_power_of_two_f64(int64_t k) { return af_from_bits_f64((uint64_t)(k + 1023) << 52); }
+
+static inline float af_nan_f32(void) { return af_from_bits_f32(0x7fc00000u); }
+static inline double af_nan_f64(void) { return af_from_bits_f64(0x7ff8000000000000u); }
 #endif

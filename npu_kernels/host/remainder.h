@@ -1,7 +1,7 @@
 /* C's fmod and the remainder with the divisor's sign, exact.
  *
- * The C library computes fmod bit by bit with integers: no fixed number of float steps covers all exponents.
- * Loops around these functions are not vectorized.
+ * The C library computes fmod bit by bit with integers: no fixed number of float steps covers all
+ * exponents. Loops around these functions are not vectorized.
  */
 #ifndef AUTOFUSE_HOST_REMAINDER_H
 #define AUTOFUSE_HOST_REMAINDER_H

@@ -282,4 +282,6 @@ def test_symbols_of_any_name_become_names(ascir):
     names = ["a b", "a_b", "class", "Max", "3d", "", "s0"]
     found = [maker.size(ex.symbol(n)) for n in names]
     assert len({repr(s) for s in found}) == len(names) and repr(found[-1]) == "s0"
+    # a kernel has names of its own, n0 or t: none of them may be a symbol's
+    assert all(repr(s).startswith("size_") for s in found[:-1])
     assert all(maker.size(ex.symbol(n)) == s for n, s in zip(names, found))

@@ -45,7 +45,8 @@ class Loop(NamedTuple):
 
     def text(self) -> str:
         inputs = ["const %s* restrict in%d" % (t, i) for i, t in enumerate(self.types[1:])]
-        values = ["const %s v%d = in%d[i];" % (t, i, i) for i, t in enumerate(self.types[1:])]
+        values = ["const %s v%d = in%d[i];" % (t, i, i) for i, t in enumerate(self.types[1:])
+                  if "{%d}" % i in self.expression]
         body = re.sub(r"\{(\d)\}", r"v\1", self.expression)
         parameters = ", ".join(["%s* restrict dst" % self.types[0]] + inputs + ["int64_t n"])
         return "void %s(%s) { for (int64_t i = 0; i < n; ++i) { %s dst[i] = %s; } }\n" % (
@@ -67,6 +68,17 @@ class Library:
         function(*[ctypes.c_void_p(a.ctypes.data) for a in [out] + arrays], ctypes.c_int64(len(out)))
         return out
 
+    def function(self, name: str):
+        """The function itself, for ctypes."""
+        return getattr(self._library, name)
+
+    def seconds(self, name: str, out: np.ndarray, *arrays: np.ndarray, count: int, times: int) -> float:
+        """What the function `seconds` of the library measures for that many calls of a loop."""
+        timer = self._library.seconds
+        timer.restype = ctypes.c_double
+        return timer(getattr(self._library, name), *[ctypes.c_void_p(a.ctypes.data) for a in (out,) + arrays],
+                     ctypes.c_int64(count), ctypes.c_int64(times))
+
     def flush_denormals(self, on: bool) -> None:
         """For the calling thread; numpy's arithmetic follows."""
         self._library.flush_denormals(ctypes.c_int(on))
@@ -78,14 +90,15 @@ def can_run(flags: Sequence[str]) -> bool:
     return all(" %s" % flag[2:] in features for flag in flags if flag[:2] == "-m")
 
 
-def library(loops: Sequence[Loop], flags: Sequence[str] = AVX2) -> Library:
-    """The loops, compiled once for all test runs with the same sources; skips where they cannot run."""
+def library(loops: Sequence[Loop], flags: Sequence[str] = AVX2, extra: str = "") -> Library:
+    """The loops and the C functions of the text `extra`, compiled once for all runs with the same sources;
+    skips where they cannot run."""
     if not can_run(flags):
         pytest.skip("this processor lacks %s" % " ".join(flags))
     parts = [list(loops[i::PARTS]) for i in range(PARTS)]
     texts = ["#include <stdint.h>\n" + "".join('#include "%s"\n' % h for h in headers(part)) +
              "".join(loop.text() for loop in part) for part in parts]
-    texts[0] += _FLUSH
+    texts[0] += _FLUSH + extra
     digest = hashlib.sha256(repr((FLAGS, tuple(flags), texts)).encode())
     for path in sorted(HEADERS.glob("*.h")):
         digest.update(path.read_bytes())
@@ -99,6 +112,12 @@ def library(loops: Sequence[Loop], flags: Sequence[str] = AVX2) -> Library:
             _gcc(["-shared", *units, "-o", folder / "part.so", "-lm"])
             os.replace(str(folder / "part.so"), str(target))
     return Library(target, _report(folder, parts, texts))
+
+
+def check_header(name: str, language: str) -> None:
+    """Raises RuntimeError where the header does not compile alone, as 'c' or 'c++'."""
+    warnings = [f for f in FLAGS if f.startswith("-W")]
+    _gcc([*warnings, "-x", language, "-fsyntax-only", "-include", HEADERS / name, os.devnull])
 
 
 def headers(loops: Sequence[Loop]) -> List[str]:

@@ -237,3 +237,16 @@ def test_the_op_table_knows_the_scratch(run):
     sizes = np.zeros(2, np.int32)
     run.launch("scratch_sizes", [sizes], [1], 0)
     assert list(sizes) == [ascir_reduce.REDUCE_SCRATCH, ascir_reduce.ARG_SCRATCH]
+
+
+@pytest.mark.parametrize("kernel,rule", [
+    ("reduce_short_scratch", "reduce.h|fold.h.*UB overflow"),
+    ("reduce_garbage", "DataCopyPad: uninitialized UB: .*byte 156 of the row"),
+    ("reduce_no_barrier", "hazard: read after write inside pipe V"),
+])
+def test_careless_uses_are_stopped(run, kernel, rule):
+    out = np.zeros(40, np.float32)
+    run.launch("reduce_good", [out], [1], 0)
+    assert (out == 1).all()
+    with pytest.raises(probes.Violation, match=rule):
+        run.launch(kernel, [out], [1], 0)

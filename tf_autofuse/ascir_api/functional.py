@@ -77,11 +77,11 @@ def _finished(op, axis, size, stride):
     return views[0] if len(views) == 1 else tuple(views)
 
 
-def _ordinary(type_: str, owner_graph, inputs, axis, size, stride, **attributes):
+def _ordinary(type_: str, owner_graph, inputs, axis, size, stride, attributes=None):
     op, _ = _made(owner_graph, type_)
     for port, value in zip(ROWS[type_].inputs, inputs):
         setattr(op, port.name, value)
-    for name, value in attributes.items():
+    for name, value in (attributes or {}).items():
         setattr(op.attr.ir_attr, name, value)
     return _finished(op, axis, size, stride)
 
@@ -109,7 +109,7 @@ def _ternary(type_):
 
 def _polynomial(type_):
     def helper(owner_graph, x, n, *, axis, size=None, stride=None):
-        return _ordinary(type_, owner_graph, (x,), axis, size, stride, n=n)
+        return _ordinary(type_, owner_graph, (x,), axis, size, stride, {"n": n})
 
     return helper
 
@@ -165,7 +165,7 @@ def Output(owner_graph, x, *, dtype=None):
 def _moving(type_):
     def helper(owner_graph, x, *, offset=None, axis, size=None, stride=None):
         attributes = {} if offset is None else {"offset": offset}
-        return _ordinary(type_, owner_graph, (x,), axis, size, stride, **attributes)
+        return _ordinary(type_, owner_graph, (x,), axis, size, stride, attributes)
 
     return helper
 
@@ -178,7 +178,7 @@ def Cast(owner_graph, x, *, dtype, axis, size=None, stride=None):
 
 
 def LeakyRelu(owner_graph, x, *, negative_slope, axis, size=None, stride=None):
-    return _ordinary("LeakyRelu", owner_graph, (x,), axis, size, stride, negative_slope=negative_slope)
+    return _ordinary("LeakyRelu", owner_graph, (x,), axis, size, stride, {"negative_slope": negative_slope})
 
 
 def Gather(owner_graph, x1, x2, *, gather_axis=0, axis, size=None, stride=None, negative_index_support=False):
@@ -186,12 +186,12 @@ def Gather(owner_graph, x1, x2, *, gather_axis=0, axis, size=None, stride=None, 
     negative_index_support is taken as False: no kernel has it."""
     if negative_index_support:
         raise AttributeError("Gather has no attribute negative_index_support")
-    return _ordinary("Gather", owner_graph, (x1, x2), axis, size, stride, axis=gather_axis)
+    return _ordinary("Gather", owner_graph, (x1, x2), axis, size, stride, {"axis": gather_axis})
 
 
 def IndirectLoad(owner_graph, x1, x2, *, axis, sched_axis, size=None, stride=None):
     """axis: the dim of x1 that x2 indexes; sched_axis: the loop axes."""
-    return _ordinary("IndirectLoad", owner_graph, (x1, x2), sched_axis, size, stride, axis=axis)
+    return _ordinary("IndirectLoad", owner_graph, (x1, x2), sched_axis, size, stride, {"axis": axis})
 
 
 def _fill() -> None:

@@ -5,6 +5,7 @@ On entry the live nodes of a graph and, for each Data and Output, what it is in 
 AscGraph of form 'hint', without its sizes. Everything that the contract has no words for is a
 ConversionError that names the node."""
 
+import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.ascir_api import dtypes
@@ -18,6 +19,7 @@ from tf_autofuse.symbolic.size import Size, is_static, known_equal, product
 
 _IDENTITIES = ("Nop", "RemovePad", "Transpose")
 _INDEXED = ("Gather", "IndirectLoad")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class View(NamedTuple):
@@ -203,7 +205,7 @@ class NestMaker:
         for position, id_ in enumerate(self.loop):
             if id_ not in records:
                 raise ConversionError("graph %s has no axis %d" % (state.name, id_))
-            word = records[id_].name if records[id_].name.isidentifier() else "z%d" % position
+            word = records[id_].name if _NAME.match(records[id_].name) else "z%d" % position
             names.append(word if word not in names else "%s_%d" % (word, position))
             size = part.size if id_ == part.axis else maker.size(records[id_].size)
             axes.append((names[-1], size))
@@ -229,7 +231,8 @@ class NestMaker:
             if node.type == "Output":
                 self._output(node)
             elif node.type not in ("Data", "ScalarData", "Store"):
-                for number in range(len(node.outputs)):
+                numbers = range(len(node.outputs)) if node.type != "Split" else [self.part.choice]
+                for number in numbers:
                     self._compute(node, number)
         return self.emit.graph()
 
@@ -474,5 +477,5 @@ class NestMaker:
 
 
 def _identifier(name: str) -> str:
-    word = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-    return word if word and not word[0].isdigit() else "g_" + word
+    word = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return word if _NAME.match(word) else "g_" + word

@@ -7,6 +7,7 @@ host's files between marker lines, or by key. The host part has this project's o
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from tf_autofuse.ascir_api.project_sizes import api_name
 from tf_autofuse.ascir_api.running import Compiled
 from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER
 
@@ -65,7 +66,7 @@ def _entries(made: Compiled) -> str:
 
     names = [v.name for v in made.converted.fused.sizes]
     machine = platform.machine()
-    parameters = "".join("uint32_t %s, " % n for n in sorted(names))
+    parameters = "".join("uint32_t %s, " % n for n in sorted(names, key=api_name))
     values = ", ".join("static_cast<int64_t>(%s)" % n for n in names) or "0"
     return "\n".join(
         (

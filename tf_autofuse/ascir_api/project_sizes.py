@@ -3,7 +3,6 @@
 On entry any expression.Expression; on exit a Size with the same value for every value >= 0 of the symbols,
 or a ConversionError that names what no Size can say (roots, logarithms, a quotient that is no integer)."""
 
-import keyword
 import re
 from typing import Dict, Mapping, Tuple
 
@@ -20,6 +19,9 @@ from tf_autofuse.symbolic.size import (
 )
 
 _MAX_POWER = 64
+#: Symbols of these names are common and no name in a generated kernel.
+_PLAIN = re.compile(r"s\d+\Z", re.ASCII)
+_PREFIX = "size_"
 
 
 class ConversionError(Exception):
@@ -50,12 +52,11 @@ class SizeMaker:
         return symbol(self.names[name])
 
     def _safe(self, name: str) -> str:
-        safe = re.sub(r"\W", "_", name, flags=re.ASCII) or "size"
-        if safe[0].isdigit() or keyword.iskeyword(safe):
-            safe = "s_" + safe
+        """A name that neither generated code nor another symbol has: s<n> stays, others get a prefix."""
+        safe = name if _PLAIN.match(name) else _PREFIX + re.sub(r"\W", "_", name, flags=re.ASCII)
         taken, number = set(self.names.values()), 0
         candidate = safe
-        while candidate in taken or not _is_symbol(candidate):
+        while candidate in taken:
             number += 1
             candidate = "%s_%d" % (safe, number)
         return candidate
@@ -113,15 +114,12 @@ class SizeMaker:
         raise ConversionError("the size %s has no integer meaning" % ex.text(e))
 
 
+def api_name(symbol_name: str) -> str:
+    """What a symbol of ours was called in the API, as far as an identifier can say it."""
+    return symbol_name[len(_PREFIX) :] if symbol_name.startswith(_PREFIX) else symbol_name
+
+
 def _added(a: Tuple[Size, Size], b: Tuple[Size, Size]) -> Tuple[Size, Size]:
     if known_equal(a[1], b[1]):
         return a[0] + b[0], a[1]
     return a[0] * b[1] + b[0] * a[1], a[1] * b[1]
-
-
-def _is_symbol(name: str) -> bool:
-    try:
-        symbol(name)
-    except ValueError:
-        return False
-    return True

@@ -65,7 +65,7 @@ def infer_open(state: GraphState) -> None:
     """Infers the dtypes of nodes that have none yet."""
     for node in state.nodes:
         if node.row is not None and any(t.dtype == dtypes.UNDEFINED for t in node.outputs):
-            if all(link is not None for link in node.inputs):
+            if all(link is not None and link[0].row is not None for link in node.inputs):
                 infer_node(node)
 
 

@@ -20,14 +20,14 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Uni
 from tqdm import tqdm
 
 from tf_autofuse import diagnostics
-from tf_autofuse.build import debug_folder
+from tf_autofuse.build import debug_folder, host_library
 from tf_autofuse.build.cache import Cache, Entry, Unwritable, content_key
 from tf_autofuse.build.problem import Problem
 from tf_autofuse.build.storage import open_storage
-from tf_autofuse.build.toolchain import KERNEL_FLAGS, Toolchain, find_toolchain, first_error, run
+from tf_autofuse.build.toolchain import KERNEL_FLAGS, CompileFailed, Toolchain, find_toolchain, run
 from tf_autofuse.build.twin_archive import TwinArchive, defines, tree_digest, twin_archive
 from tf_autofuse.codegen.abi import ABI_VERSION
-from tf_autofuse.codegen.sources import COMPILED, DEVICE_SOURCE, TWIN_UNITS, KernelSources
+from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_TOOLS, TWIN_UNITS, KernelSources
 from tf_autofuse.resources import npu_kernels_dir
 
 LIBRARY = "kernel.so"
@@ -68,13 +68,15 @@ class BuildSettings:
 class KernelBinary:
     """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared
     object; its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and
-    linking."""
+    linking. main: file name of the source that a reader wants to see. in_place: as in KernelSources."""
 
     name: str
     key: str
     library: str
     cached: bool
     seconds: float = 0.0
+    main: str = DEVICE_SOURCE
+    in_place: Optional[Tuple[Tuple[int, int], ...]] = None
 
     @property
     def folder(self) -> str:
@@ -82,8 +84,8 @@ class KernelBinary:
 
     @property
     def source_path(self) -> str:
-        """The device source, as it was compiled."""
-        return os.path.join(self.folder, DEVICE_SOURCE)
+        """The kernel's source, as it was compiled."""
+        return os.path.join(self.folder, self.main)
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,6 @@ class BuildFailure:
 
 
 BuildResult = Union[KernelBinary, BuildFailure]
-
-
-class _CompileFailed(Exception):
-    def __init__(self, failure: BuildFailure):
-        super().__init__(failure.reason)
-        self.failure = failure
 
 
 def warn(problem: Problem) -> None:
@@ -130,9 +126,17 @@ def code_digest(sources: KernelSources, settings: BuildSettings, npu_kernels_dig
             ("code", sources.code_text),
             ("device sources", npu_kernels_digest),
             ("config", _plain(settings.code_key)),
-            ("twin check", settings.twin_check),
+            ("twin check", settings.twin_check and sources.tools.name != HOST_TOOLS.name),
+            ("tools", sources.tools.name),
         )
     )[:24]
+
+
+def _helpers_digest(npu_kernels: Path, tools: str) -> str:
+    """Of the project's own sources that kernels are compiled with."""
+    if tools == HOST_TOOLS.name:
+        return tree_digest(npu_kernels / "host")
+    return tree_digest(npu_kernels / "twin", npu_kernels / "include")
 
 
 def tools_digest(toolchain: Toolchain, flags: Sequence[str], link_flags: Sequence[str]) -> str:
@@ -167,8 +171,8 @@ def build_kernels(
     cache = open_cache(settings)
     if isinstance(cache, Problem):
         return [_failure(s, cache) for s in sources]
-    digest = tree_digest(npu_kernels)
-    codes = [code_digest(s, settings, digest) for s in sources]
+    digests = {name: _helpers_digest(npu_kernels, name) for name in {s.tools.name for s in sources}}
+    codes = [code_digest(s, settings, digests[s.tools.name]) for s in sources]
     first: Dict[str, KernelSources] = {}
     for code, s in zip(codes, sources):
         first.setdefault(code, s)
@@ -218,6 +222,8 @@ def _binary(entry: Entry, sources: KernelSources, made: bool) -> KernelBinary:
         str(entry.file(LIBRARY)),
         not made,
         float(entry.manifest.get("seconds", 0.0)) if made else 0.0,
+        sources.tools.main,
+        sources.in_place,
     )
 
 
@@ -234,40 +240,84 @@ def _build_all(
     first: Mapping[str, KernelSources],
     progress,
 ) -> Dict[str, BuildResult]:
+    """Each kernel by the tools that its sources are for."""
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    archive = twin_archive(cache, toolchain, npu_kernels, settings.twin_check, jobs)
-    if isinstance(archive, Problem):
-        return {code: _without_compiler(cache, code, s, archive) for code, s in first.items()}
-    tools = tools_digest(toolchain, KERNEL_FLAGS + settings.extra_flags, archive.link_flags)
-
-    def one(item: Tuple[str, KernelSources]) -> Tuple[str, BuildResult]:
-        code, s = item
-        try:
-            entry, made = cache.find_or_make(
-                "kernel", code + tools, lambda f: _compile(toolchain, archive, settings, s, f)
-            )
-            return code, _binary(entry, s, made)
-        except _CompileFailed as failed:
-            return code, failed.failure
-        except Unwritable as error:
-            return code, _failure(s, error.problem)
-        except OSError as error:
-            return code, BuildFailure(
-                "building failed (%s)" % (error.strerror or error),
-                "see the message; the region runs as TensorFlow's own ops",
-                str(error),
-                s.name,
-            )
-
     built: Dict[str, BuildResult] = {}
     with _Progress(len(first), settings.verbose, progress) as bar:
-        with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(first)))) as pool:
-            for code, result in pool.map(one, first.items()):
-                built[code] = result
-                bar.step()
+        for name in sorted({s.tools.name for s in first.values()}):
+            group = {code: s for code, s in first.items() if s.tools.name == name}
+            if name == HOST_TOOLS.name:
+                built.update(_build_host(cache, toolchain, npu_kernels, settings, group, jobs, bar.step))
+            else:
+                built.update(_build_twin(cache, toolchain, npu_kernels, settings, group, jobs, bar.step))
     if any(isinstance(r, KernelBinary) and not r.cached for r in built.values()):
         cache.collect()
     return built
+
+
+def _build_twin(
+    cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings, group, jobs: int, step
+) -> Dict[str, BuildResult]:
+    archive = twin_archive(cache, toolchain, npu_kernels, settings.twin_check, jobs)
+    if isinstance(archive, Problem):
+        return {code: _without_compiler(cache, code, s, archive) for code, s in group.items()}
+    tools = tools_digest(toolchain, KERNEL_FLAGS + settings.extra_flags, archive.link_flags)
+
+    def one(item: Tuple[str, KernelSources]) -> BuildResult:
+        code, s = item
+        result = _made(cache, code + tools, s, lambda f: _compile_twin(toolchain, archive, settings, s, f))
+        step()
+        return result
+
+    return _in_parallel(one, group, jobs)
+
+
+def _build_host(
+    cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings, group, jobs: int, step
+) -> Dict[str, BuildResult]:
+    """What the cache lacks is compiled in batches; a kernel whose batch failed is compiled alone, so that only the
+    bad one fails."""
+    compiler = host_library.HostCompiler(toolchain, npu_kernels, settings.extra_flags)
+    tools = content_key((("host tools", compiler.identity),))[:8]
+    found = {code: cache.find("kernel", code + tools) for code in group}
+    missing = [(code, s) for code, s in group.items() if found[code] is None]
+    objects = host_library.compile_batches(compiler, missing, jobs)
+
+    def one(item: Tuple[str, KernelSources]) -> BuildResult:
+        code, s = item
+        if found[code] is not None:
+            result = _binary(found[code], s, False)
+        else:
+            result = _made(cache, code + tools, s,
+                           lambda f: _facts(s, toolchain, *compiler.library(s, objects.get(code), f)))
+        step()
+        return result
+
+    with objects:
+        return _in_parallel(one, group, jobs)
+
+
+def _in_parallel(one: Callable, group: Mapping[str, KernelSources], jobs: int) -> Dict[str, BuildResult]:
+    with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(group)))) as pool:
+        return dict(zip(group, pool.map(one, group.items())))
+
+
+def _made(cache: Cache, key: str, s: KernelSources, make: Callable[[Path], Mapping[str, object]]) -> BuildResult:
+    """The kernel from the cache or made now; whatever goes wrong is a value."""
+    try:
+        entry, made = cache.find_or_make("kernel", key, make)
+        return _binary(entry, s, made)
+    except CompileFailed as failed:
+        return _compiler_said(failed, s)
+    except Unwritable as error:
+        return _failure(s, error.problem)
+    except OSError as error:
+        return BuildFailure(
+            "building failed (%s)" % (error.strerror or error),
+            "see the message; the region runs as TensorFlow's own ops",
+            str(error),
+            s.name,
+        )
 
 
 class _Progress:
@@ -323,7 +373,7 @@ def twin_command(
     )
 
 
-def _compile(
+def _compile_twin(
     toolchain: Toolchain, archive: TwinArchive, settings: BuildSettings, sources: KernelSources, folder: Path
 ) -> Mapping[str, object]:
     write_sources(sources, folder)
@@ -332,30 +382,43 @@ def _compile(
     result = run(command, str(folder))
     seconds = time.perf_counter() - start
     if result.code != 0:
-        text, line = first_error(result.output, folder)
-        full = "No space left" in result.output
-        raise _CompileFailed(
-            BuildFailure(
-                "the compiler failed on the kernel of %s: %s" % (sources.name, text),
-                (
-                    "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one"
-                    if full
-                    else "the region runs as TensorFlow's own ops; please report it with the folder that "
-                    "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps"
-                ),
-                result.output,
-                sources.name,
-                line,
-            )
-        )
-    return {
-        "name": sources.name,
-        "symbol": sources.symbol,
-        "abi": ABI_VERSION,
-        "origin": list(sources.origin),
-        "compiler": list(toolchain.command),
-        "version": toolchain.version,
-        "command": list(command),
-        "seconds": round(seconds, 4),
-        "sources": list(COMPILED),
-    }
+        raise CompileFailed(result.output, folder)
+    return _facts(sources, toolchain, command, seconds, {})
+
+
+def _compiler_said(failed: CompileFailed, sources: KernelSources) -> BuildFailure:
+    full = "No space left" in failed.output
+    return BuildFailure(
+        "the compiler failed on the kernel of %s: %s" % (sources.name, failed.error),
+        (
+            "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one"
+            if full
+            else "the region runs as TensorFlow's own ops; please report it with the folder that "
+            "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps"
+        ),
+        failed.output,
+        sources.name,
+        failed.line,
+    )
+
+
+def _facts(
+    sources: KernelSources, toolchain: Toolchain, command: Sequence[str], seconds: float, more: Mapping[str, object]
+) -> Mapping[str, object]:
+    """What the manifest says of a library."""
+    return dict(
+        {
+            "name": sources.name,
+            "symbol": sources.symbol,
+            "abi": ABI_VERSION,
+            "origin": list(sources.origin),
+            "compiler": list(toolchain.command),
+            "version": toolchain.version,
+            "command": list(command),
+            "seconds": round(seconds, 4),
+            "sources": list(sources.tools.compiled),
+            "main": sources.tools.main,
+            "in_place": None if sources.in_place is None else [list(pair) for pair in sources.in_place],
+        },
+        **more
+    )

@@ -186,6 +186,15 @@ def first_error(output: str, folder: Path) -> Tuple[str, str]:
     return "%s:%d: %s" % (name, line, located.group("text")), source
 
 
+class CompileFailed(Exception):
+    """output: the compiler's own words; error, line: see first_error."""
+
+    def __init__(self, output: str, folder: Path):
+        super().__init__(output)
+        self.output = output
+        self.error, self.line = first_error(output, folder)
+
+
 def archiver(toolchain: Toolchain, cwd: str) -> Optional[str]:
     """The `ar` that belongs to the compiler, or the one on PATH; None where there is none."""
     try:

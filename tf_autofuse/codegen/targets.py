@@ -8,11 +8,13 @@ frontend name none.
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from tf_autofuse.codegen.ascendc.generate import generate as generate_ascendc
+from tf_autofuse.codegen.host.generate import generate as generate_host
 from tf_autofuse.codegen.sources import KernelSources
 from tf_autofuse.config import Config
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.verify_impl import verify_impl
-from tf_autofuse.machine import Machine, machine_for
+from tf_autofuse.machine import Machine, host_machine, machine_for
+from tf_autofuse.schedule.host_program import host_program
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.schedule import schedule as schedule_for_ub
 
@@ -41,7 +43,9 @@ def _ascend_verify(impls: Tuple[ImplGraph, ...]) -> None:
 ASCEND = Target("ascend", lambda config: machine_for(config.soc_version), _ascend_schedule, _ascend_verify,
                 generate_ascendc)
 
-_TARGETS: Dict[str, Target] = {t.name: t for t in (ASCEND,)}
+HOST = Target("host", lambda config: host_machine(), host_program, lambda program: None, generate_host)
+
+_TARGETS: Dict[str, Target] = {t.name: t for t in (ASCEND, HOST)}
 
 
 def target_named(name: str) -> Target:

@@ -35,17 +35,17 @@ def _sigmoid(x):
     return np.where(x < 0, small, 1.0) / (1.0 + small)
 
 
-def _instruction(type_, function, cost):
-    """One instruction of the vector unit."""
+def _instruction(type_, function, cost, host_name):
+    """One instruction of the vector unit; host_name: the function of npu_kernels/host/."""
     return AscOp(type_, 1, "same", for_dtypes(NATIVE_FLOATS, unary(type_)), _through_float64(function),
-                 in_place=True,
-                 cost=((cost, 1),))
+                 in_place=True, cost=((cost, 1),), host=host.function(host_name, 1))
 
 
 def _helper(type_, arity, function, header, tensors, *cost):
     """A device helper on float32 with that many float scratch tensors; cost: (API, how often) pairs."""
     return AscOp(type_, arity, "same", {FLOAT32: helper(type_, arity)}, _through_float64(function),
-                 tmp_bytes=ops_scratch(tensors), in_place=True, header=header, cost=cost)
+                 tmp_bytes=ops_scratch(tensors), in_place=True, header=header, cost=cost,
+                 host=host.function(type_.lower(), arity))
 
 
 def _chain(adds, muls, *others):
@@ -54,8 +54,8 @@ def _chain(adds, muls, *others):
 
 
 ROWS = (
-    _instruction("Exp", np.exp, "Exp"),
-    _instruction("Ln", np.log, "Exp"),
+    _instruction("Exp", np.exp, "Exp", "exp"),
+    _instruction("Ln", np.log, "Exp", "log"),
     AscOp("Sqrt", 1, "same", for_dtypes(NATIVE_FLOATS, unary("Sqrt")), lambda i, a, d: np.sqrt(i[0]),
           in_place=True, cost=(("Sqrt", 1),), host=host.rounded("sqrt")),
     _helper("Expm1", 1, np.expm1, "ops_exp.h", 2, *_chain(9, 1, ("Mul", 8), ("Exp", 1), ("Select", 1))),
@@ -86,8 +86,7 @@ ROWS = (
     _helper("Atan", 1, np.arctan, "ops_trig.h", 5, *_chain(12, 3, ("Mul", 12), ("Div", 1), ("Select", 2),
                                                            ("And", 4))),
     AscOp("Atan2", 2, "same", {FLOAT32: helper("Atan2", 2)}, _through_float64(np.arctan2),
-          tmp_bytes=ops_scratch(7),
-          in_place=True, header="ops_trig.h",
+          tmp_bytes=ops_scratch(7), in_place=True, header="ops_trig.h", host=host.function("atan2", 2),
           cost=_chain(14, 5, ("Mul", 12), ("Max", 2), ("Div", 1), ("Select", 4), ("And", 4))),
     _helper("Erf", 1, _elementwise(math.erf), "ops_erf.h", 5,
             *_chain(18, 4, ("Mul", 18), ("Div", 2), ("Exp", 1), ("Select", 1), ("And", 4))),

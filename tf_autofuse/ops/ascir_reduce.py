@@ -16,6 +16,7 @@ not read):
 import numpy as np
 
 from tf_autofuse.ir.dtypes import BOOL, DType, FLOAT16, FLOAT32, INT16, INT32, INT8, UINT8
+from tf_autofuse.ops import host_forms as host
 from tf_autofuse.ops.forms import for_dtypes
 from tf_autofuse.ops.schema import AscOp
 
@@ -105,6 +106,18 @@ def _finite_start(asc_type, dtype):
     return limits.min if asc_type == "ArgMax" else limits.max
 
 
+#: Combining steps in C: {0} is the accumulator and {1} the element. Of ArgMax and ArgMin whether the element replaces
+#: the accumulator.
+_HOST = {
+    "Sum": host.each(host.NUMBERS, host.operator("+")),
+    "Prod": host.each(host.NUMBERS, host.operator("*")),
+    "Max": host.each(host.NUMBERS, lambda d: "({0} < {1} ? {1} : {0})"),
+    "Min": host.each(host.NUMBERS, lambda d: "({1} < {0} ? {1} : {0})"),
+    "All": {BOOL: "({0} & {1})"},
+    "Any": {BOOL: "({0} | {1})"},
+    "ArgMax": host.each(host.NUMBERS, lambda d: "({0} < {1})"),
+    "ArgMin": host.each(host.NUMBERS, lambda d: "({1} < {0})"),
+}
 _SUMS = (FLOAT32, INT32, INT16)
 _EXTREMES = (FLOAT32, FLOAT16, INT32, INT16, INT8, UINT8)
 
@@ -119,14 +132,14 @@ def _calls(helper, fold):
 def _fold(asc_type, dtypes, evaluate, note, cost, result="same"):
     return AscOp(asc_type, 1, result, for_dtypes(dtypes, _calls("Reduce", asc_type)), evaluate,
                  tmp_bytes=lambda item_bytes, count: REDUCE_SCRATCH, reduces=True, header="reduce.h",
-                 cost=((cost, 1),), note=note)
+                 cost=((cost, 1),), note=note, host=_HOST[asc_type])
 
 
 def _arg(asc_type, evaluate, note):
     fold = asc_type[len("Arg"):]
     return AscOp(asc_type, 1, "attr", for_dtypes((FLOAT32, INT32), _calls("ArgExtreme", fold)), evaluate,
                  tmp_bytes=lambda item_bytes, count: ARG_SCRATCH, reduces=True, header="arg.h",
-                 cost=((fold, 2), ("CompareScalarEQ", 1), ("Select", 1)), note=note)
+                 cost=((fold, 2), ("CompareScalarEQ", 1), ("Select", 1)), note=note, host=_HOST[asc_type])
 
 
 ROWS = (

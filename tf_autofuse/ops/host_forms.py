@@ -28,6 +28,10 @@ _CALL = re.compile(r"\b(af_[a-z0-9_]+)\(")
 #: alone.
 HEADERS = {"af_cast_": "cast.h", "af_div_": "integer_division.h", "af_shift_": "shift.h",
            "af_fmod_": "remainder.h"}
+HEADERS.update(("af_%s_" % name, header) for header, names in (
+    ("exp.h", "exp expm1 sigmoid tanh sinh cosh"), ("log.h", "log log1p asinh acosh atanh"),
+    ("trig.h", "sin cos tan asin acos atan atan2"), ("erf.h", "erf erfc"), ("pow.h", "pow"))
+    for name in names.split())
 
 Text = Callable[[DType], str]
 
@@ -90,6 +94,12 @@ def builtin(dtype: DType, name: str) -> str:
 def rounded(name: str) -> Dict[DType, str]:
     """Forms of a correctly rounded function that is one instruction: floor, ceil, rint, sqrt."""
     return arithmetic(SINGLES, lambda d: "%s({0})" % builtin(d, name), 1)
+
+
+def function(name: str, arity: int) -> Dict[DType, str]:
+    """Forms that call af_<name>_f32 or af_<name>_f64."""
+    inputs = ", ".join("{%d}" % i for i in range(arity))
+    return arithmetic(SINGLES, lambda d: "af_%s_%s(%s)" % (name, short_name(d), inputs), arity)
 
 
 def cast(source: DType, target: DType) -> str:

@@ -51,13 +51,12 @@ class Support(NamedTuple):
 def missing_form(asc_type: str, in_dtypes: Sequence[DType], out_dtype: DType, target: str) -> str:
     """Why `target` has no way to do this AscIR call, as a sentence; '' where it has one.
 
-    The host target needs a C form for the dtypes where a row has any or is a reduction, the ascend target an
-    Ascend C form.
+    The host target needs a C form for the dtypes, the ascend target an Ascend C form.
     """
     row = ASC_OPS[asc_type]
     key = row.form_key(in_dtypes, out_dtype)
     if target != "ascend":
-        if key in row.host or not (row.host or row.reduces):
+        if key in row.host:
             return ""
         return "The host target has no %s of %s." % (asc_type, in_dtypes[-1].name)
     if key in row.ascend:

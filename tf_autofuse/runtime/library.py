@@ -8,9 +8,12 @@ import ctypes
 import os
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.codegen.abi import ABI_VERSION, SYMBOLS, AutofuseMachine, TraceRecord
+from tf_autofuse.codegen.abi import ABI_VERSION, MAX_PHASES, SYMBOLS, AutofuseMachine, TraceRecord
+from tf_autofuse.symbolic.guards import ValueCheckFailed
 
 _ERROR_BYTES = 4096
+#: autofuse_run_blocks' code for a value that the kernel does not compute.
+VALUE_REFUSED = 2
 
 
 class KernelError(Exception):
@@ -42,7 +45,9 @@ class Tiling(NamedTuple):
 
 class Traced(NamedTuple):
     """One instruction that a kernel issued on the twin. line: of kernel.cpp or of a helper header (`file`);
-    pipe: 'S', 'V', 'MTE2', 'MTE3' or 'ALL'; kind: 'instruction', 'set flag', 'wait flag' or 'barrier'."""
+    pipe: 'S', 'V', 'MTE2', 'MTE3' or 'ALL'; kind: 'instruction', 'set flag', 'wait flag', 'barrier' or 'all
+    blocks' (SyncAll, behind a barrier of all pipes). dtype: the result's, by the twin's name. params: of a
+    copy blockLen, srcStride and dstStride as given; source, target, event: of a flag, its pipes and id."""
 
     block: int
     pipe: str
@@ -53,10 +58,18 @@ class Traced(NamedTuple):
     repeat: int
     file: str
     line: int
+    dtype: str = "none"
+    params: Tuple[int, ...] = (0, 0, 0)
+    source: str = ""
+    target: str = ""
+    event: int = -1
 
 
 _PIPES = {0: "S", 1: "V", 2: "MTE2", 3: "MTE3", 6: "ALL"}
-_KINDS = ("instruction", "set flag", "wait flag", "barrier", "barrier")
+_KINDS = ("instruction", "set flag", "wait flag", "barrier", "all blocks")
+#: The twin's DType, in its order.
+_DTYPES = ("uint8", "int8", "int16", "uint16", "half", "bfloat16", "int32", "uint32", "float", "int64",
+           "uint64", "double", "none")
 
 
 class KernelLibrary:
@@ -139,6 +152,24 @@ class KernelLibrary:
             values.append((name.decode("ascii"), value_of(data, len(values))))
         return tuple(values)
 
+    def phases(self, tiling: Tiling) -> Tuple[Tuple[int, int], ...]:
+        """The blocks (first, behind the last) of each phase; a phase begins when the one before has ended."""
+        function = self._functions.get("autofuse_phases")
+        if function is None:
+            return ((0, tiling.block_dim),) if tiling.block_dim else ()
+        ends = (ctypes.c_uint32 * MAX_PHASES)()
+        count = function(ctypes.cast(tiling.data, ctypes.c_void_p), ends, MAX_PHASES)
+        return tuple(zip([0] + list(ends[: count - 1]), ends[:count]))
+
+    def block_cost(self, tiling: Tiling) -> Optional[int]:
+        """About how many nanoseconds a block takes, None where the library does not say."""
+        function = self._functions.get("autofuse_block_cost")
+        return None if function is None else function(ctypes.cast(tiling.data, ctypes.c_void_p))
+
+    def workspace(self, tiling: Tiling):
+        """Memory for the kernel's workspace, to be kept for all blocks of a launch."""
+        return ctypes.create_string_buffer(max(1, tiling.workspace_bytes))
+
     def run(
         self,
         addresses: Sequence[int],
@@ -146,28 +177,35 @@ class KernelLibrary:
         tiling: Tiling,
         first: int = 0,
         last: Optional[int] = None,
+        workspace=None,
     ) -> None:
-        """Blocks [first, last) on this thread. addresses: of inputs, then outputs. Raises KernelError on a
-        violation of the twin's rules."""
+        """Blocks [first, last) of one phase on this thread; without first and last all blocks, phase by phase.
+        addresses: of inputs, then outputs. workspace: that of the launch, by default one of this call's own. Raises
+        KernelError on a violation of the twin's rules, ValueCheckFailed for a value that the kernel does not
+        compute."""
         gm = (ctypes.c_void_p * len(addresses))(*addresses)
         gm_bytes = (ctypes.c_uint64 * len(addresses))(*sizes_in_bytes)
-        workspace = ctypes.create_string_buffer(max(1, tiling.workspace_bytes))
+        workspace = self.workspace(tiling) if workspace is None else workspace
         error = ctypes.create_string_buffer(_ERROR_BYTES)
-        code = self._functions["autofuse_run_blocks"](
-            gm,
-            gm_bytes,
-            ctypes.cast(workspace, ctypes.c_void_p),
-            ctypes.cast(tiling.data, ctypes.c_void_p),
-            tiling.block_dim,
-            first,
-            tiling.block_dim if last is None else last,
-            error,
-            _ERROR_BYTES,
-        )
-        if code:
-            raise KernelError(
-                error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code
+        whole = first == 0 and last is None
+        for begin, end in self.phases(tiling) if whole else ((first, tiling.block_dim if last is None else last),):
+            code = self._functions["autofuse_run_blocks"](
+                gm,
+                gm_bytes,
+                ctypes.cast(workspace, ctypes.c_void_p),
+                ctypes.cast(tiling.data, ctypes.c_void_p),
+                tiling.block_dim,
+                begin,
+                end,
+                error,
+                _ERROR_BYTES,
             )
+            if code == VALUE_REFUSED:
+                raise ValueCheckFailed("a value is not one that the kernel %s computes" % self.path)
+            if code:
+                raise KernelError(
+                    error.value.decode("utf-8", "replace") or "the kernel failed with code %d" % code
+                )
 
     def trace_begin(self, limit: int = 0) -> None:
         """Record what the library's kernel does from now on, in all threads; limit: most records, 0 for 2^20.
@@ -191,6 +229,11 @@ class KernelLibrary:
                 r.repeat,
                 os.path.basename((r.file or b"").decode("utf-8", "replace")),
                 r.line,
+                _DTYPES[min(r.dtype, len(_DTYPES) - 1)],
+                tuple(r.params[:3]),
+                _PIPES.get(r.src_pipe, "") if r.kind in (1, 2) else "",
+                _PIPES.get(r.dst_pipe, "") if r.kind in (1, 2) else "",
+                r.event_id,
             )
             for r in records[:count]
         )

@@ -4,13 +4,13 @@
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
 from tf_autofuse.ir.asc_graph import AscGraph, AscNode, FusedGraph
 from tf_autofuse.ir.builder import dense_strides
-from tf_autofuse.machine import Machine, machine_for, usable_ub
+from tf_autofuse.machine import HostMachine, Machine, machine_for
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling, Traced
 from tf_autofuse.symbolic.guards import GuardFailure
 from tf_autofuse.symbolic.size import known_equal
@@ -31,7 +31,7 @@ class RunInfo:
     trace: Tuple[Traced, ...] = ()
 
 
-def meta(binary, fused: FusedGraph, machine: Machine) -> Dict[str, Any]:
+def meta(binary, fused: FusedGraph, machine: Union[Machine, HostMachine]) -> Dict[str, Any]:
     """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType
     numbers."""
     return {
@@ -42,11 +42,17 @@ def meta(binary, fused: FusedGraph, machine: Machine) -> Dict[str, Any]:
         "output_dtypes": [t.dtype.tf for t in fused.outputs],
         "output_ranks": [len(t.dims) for t in fused.outputs],
         "size_count": len(fused.sizes),
-        "forward": [list(pair) for pair in forward_pairs(fused)],
+        "forward": [list(pair) for pair in allowed_pairs(binary, fused)],
         "small_bytes": SMALL_BYTES,
-        "core_num": machine.vector_cores,
-        "ub_size": usable_ub(machine, False),
+        "core_num": machine.launch_limits[0],
+        "ub_size": machine.launch_limits[1],
     }
+
+
+def allowed_pairs(binary, fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
+    """forward_pairs, less what the kernel's own order of accesses rules out."""
+    pairs = forward_pairs(fused)
+    return pairs if getattr(binary, "in_place", None) is None else tuple(p for p in pairs if p in binary.in_place)
 
 
 def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
@@ -121,7 +127,7 @@ def run(
     binary,
     fused: FusedGraph,
     inputs: Sequence[np.ndarray],
-    machine: Optional[Machine] = None,
+    machine: Union[Machine, HostMachine, None] = None,
     aliased: Sequence[Tuple[int, int]] = (),
     blocks: Optional[Sequence[int]] = None,
     trace: bool = False,
@@ -129,7 +135,7 @@ def run(
     """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
 
     aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks:
-    the order in which blocks run, default ascending. trace: record what the kernel issues. Raises
+    the order in which blocks run within each phase, default ascending. trace: record what the kernel issues. Raises
     GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
     """
     machine = machine or machine_for("")
@@ -146,9 +152,9 @@ def run(
             "check %d failed for input dims %s: %s"
             % (shape.failed, [list(a.shape) for a in arrays], shape.check)
         )
-    tiling = library.tiling(shape.sizes, machine.vector_cores, usable_ub(machine, False))
+    tiling = library.tiling(shape.sizes, *machine.launch_limits)
     shared = {o: i for i, o in aliased}
-    if not set((i, o) for o, i in shared.items()) <= set(forward_pairs(fused)):
+    if not set((i, o) for o, i in shared.items()) <= set(allowed_pairs(binary, fused)):
         raise ValueError("%s are no forward pairs" % (sorted(shared.items()),))
     outputs = [
         arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
@@ -173,8 +179,11 @@ def _launch(
     if blocks is None:
         library.run(addresses, sizes, tiling)
         return
-    for b in blocks:
-        library.run(addresses, sizes, tiling, b, b + 1)
+    workspace = library.workspace(tiling)
+    for first, last in library.phases(tiling):
+        for b in blocks:
+            if first <= b < last:
+                library.run(addresses, sizes, tiling, b, b + 1, workspace)
 
 
 def _key_of(tiling: Tiling) -> int:

@@ -242,3 +242,25 @@ TAKES(float, int64_t);
 TAKES(half, int32_t);
 TAKES(int8_t, int64_t);
 TAKES(int64_t, int32_t);
+
+// Broken uses of the helpers: 40 rows of 16 floats.
+template <bool kFilled, bool kWaits, uint32_t kTmp>
+static void Careless(void** args) {
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> from, to, scratch;
+  pipe.InitBuffer(from, 40 * 64);
+  pipe.InitBuffer(to, 40 * 4);
+  pipe.InitBuffer(scratch, kTmp);
+  const LocalTensor<float> a = from.Get<float>();
+  Duplicate(a, 1.0f, kFilled ? 40 * 16 : 39 * 16 + 8);
+  PipeBarrier<PIPE_V>();
+  ReduceLast<Fold::kMax>(to.Get<float>(), a, scratch.Get<uint8_t>(), 40, 16, 16);
+  if (kWaits) PipeBarrier<PIPE_V>();
+  Muls(to.Get<float>(), to.Get<float>(), 1.0f, 40);
+  PipeBarrier<PIPE_ALL>();
+  Out(args[0], to.Get<float>(), 40);
+}
+KERNEL("reduce_good", (Careless<true, true, kReduceTmpBytes>(args)););
+KERNEL("reduce_short_scratch", (Careless<true, true, 4096>(args)););
+KERNEL("reduce_garbage", (Careless<false, true, kReduceTmpBytes>(args)););
+KERNEL("reduce_no_barrier", (Careless<true, false, kReduceTmpBytes>(args)););

@@ -1,0 +1,428 @@
+"""One loop nest as a C function: from schedule/host_nest.py's Nest to text.
+
+The function runs one block, a range of items, and returns 0, or 2 where a Gather met an index outside of its tensor.
+Names: iA index of axis A, nA its size, bK first element of the access of value K, pK the same moved to where the
+innermost loop begins, vK a value, aK an accumulator, rK what it ends as, tK a tile array, uK a row buffer; f and c the
+first element and the count of this item's piece of the vector axis, j the index in it.
+"""
+import re
+from typing import Dict, List, Sequence
+
+from tf_autofuse.codegen.ascendc.expressions import bare
+from tf_autofuse.codegen.host import reduce
+from tf_autofuse.codegen.host.lines import Lines
+from tf_autofuse.codegen.host.literals import literal, value_type
+from tf_autofuse.codegen.host.operation import expression
+from tf_autofuse.ir.dtypes import BOOL
+from tf_autofuse.schedule.host_graph import Access, Value
+from tf_autofuse.schedule.host_nest import COLUMN_TILE, Body, Nest
+from tf_autofuse.schedule.host_program import STACK_BYTES, PlannedNest, buffer_elements
+from tf_autofuse.symbolic.size import is_static, known_equal, product, to_cpp
+
+#: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the error of
+#: long sums small.
+CASCADE = 64
+#: Bytes of the accumulators of one Reduce in mode 'row'.
+_LANE_BYTES = 128
+
+
+def nest_function(planned: PlannedNest, tensor_base, symbols: Sequence[str]) -> str:
+    """The C function nest<number>. tensor_base(tensor): the C expression of a tensor's first byte. symbols: those that
+    the tiling data hold."""
+    return _Printer(planned, tensor_base, symbols).text()
+
+
+class _Printer:
+    def __init__(self, planned: PlannedNest, tensor_base, symbols):
+        self.planned, self.nest, self.symbols = planned, planned.nest, symbols
+        self.graph = self.nest.graph
+        self.values: Dict[str, Value] = self.graph.by_name()
+        self.number = {v.name: i for i, v in enumerate(self.graph.values)}
+        self.tensor_base = tensor_base
+        self.local: set = set()
+        self.level = 0
+        self.uses_bad = False
+
+    # Names and sizes
+
+    def size(self, axis: int) -> str:
+        size = self.graph.axes[axis].size
+        return str(size) if is_static(size) else "n%d" % axis
+
+    def count(self) -> str:
+        """Elements of the vector axis that an item takes."""
+        return "c" if self.planned.cuts else self.size(self.nest.vector)
+
+    def id(self, prefix: str, name: str) -> str:
+        return "%s%d" % (prefix, self.number[name])
+
+    def ref(self, name: str, j: str) -> str:
+        """The value as an operand, at index j of the vector axis."""
+        v = self.values[name]
+        if v.type == "Scalar":
+            value = v.attrs[0][1] if v.attrs else 0
+            return literal(value, v.dtype) if is_static(value) else self.id("v", name)
+        if name in self.local:
+            return self.id("v", name)
+        if v.is_reduce:
+            if self.nest.mode == "row":
+                return self.id("r", name)
+            return "%s[%s]" % (reduce.column(v, self.id("r", name)), j)
+        if name in self.nest.tiles:
+            return "%s[%s]" % (self.id("t", name), j)
+        if name in self.nest.buffers:
+            return "%s[%s]" % (self.id("u", name), self.buffer_index(v, j))
+        return self.id("v", name)
+
+    def buffer_index(self, v: Value, j: str) -> str:
+        text = ""
+        for a in self.nest.reduced:
+            if a in v.pattern:
+                index = j if a == self.nest.vector else "i%d" % a
+                text = "(%s) * %s + %s" % (text, self.size(a), index) if text else index
+        return text or "0"
+
+    def terms(self, access: Access, axes) -> List[str]:
+        found = []
+        for a in axes:
+            stride = access.strides[a]
+            if known_equal(stride, 0):
+                continue
+            if a == self.nest.vector and not self.planned.cuts:
+                continue  # the piece begins with element 0
+            index = "f" if a == self.nest.vector else "i%d" % a
+            found.append(index if known_equal(stride, 1) else "%s * %s" % (index, to_cpp(stride)))
+        return found
+
+    # The function
+
+    def text(self) -> str:
+        body = Lines(1)
+        self.items(body)
+        code = body.text()
+        head = Lines()
+        number = self.planned.number
+        head.add("/* %s: %s, items over (%s)%s */" % (
+            self.graph.name.replace("*/", ""), self.nest.mode,
+            ", ".join("%s: %s" % (self.graph.axes[a].name, self.graph.axes[a].size) for a in self.nest.outer),
+            "" if self.nest.vector is None else ", innermost " + self.graph.axes[self.nest.vector].name))
+        head.open("static int32_t nest%d(void* const* gm, char* workspace, const Tiling* t, int64_t block)" % number)
+        definitions = self.definitions(code)
+        text = "\n".join(definitions) + code
+        for s in self.symbols:
+            if _mentions(text, s):
+                head.add("const int64_t %s = t->%s;" % (s, s))
+        head.lines.extend("  " + d for d in definitions)
+        if self.uses_bad:
+            head.add("_Bool bad = 0;")
+        tail = Lines(1)
+        tail.extend(["(void)%s;" % name for name in ("gm", "workspace", "t", "block")])
+        tail.add("return %s;" % ("bad ? 2 : 0" if self.uses_bad else "0"))
+        tail.close()
+        return head.text() + code + tail.text()
+
+    def definitions(self, code: str) -> List[str]:
+        """Sizes, constants and first elements that the code mentions."""
+        found: List[str] = []
+        for a, axis in enumerate(self.graph.axes):
+            if not is_static(axis.size) and _mentions(code, "n%d" % a):
+                found.append("const int64_t n%d = %s;  // %s" % (a, bare(to_cpp(axis.size)), axis.name))
+        if _mentions(code, "one"):
+            extent = product(self.graph.axes[a].size for a in self.nest.reduced)
+            found.append("const _Bool one = %s == 1;" % to_cpp(extent))
+        for v in self.graph.values:
+            if v.type == "Scalar" and _mentions(code, self.id("v", v.name)):
+                found.append("const %s %s = %s;" % (
+                    value_type(v.dtype), self.id("v", v.name), reduce.run_time_scalar(v)))
+            if v.access is not None and _mentions(code, self.id("b", v.name)):
+                type_ = v.access.tensor.dtype.host
+                const = "" if v.type == "Store" else "const "
+                base = "(%s%s*)(%s)" % (const, type_, self.tensor_base(v.access.tensor))
+                offset = "" if known_equal(v.access.offset, 0) else " + " + to_cpp(v.access.offset)
+                found.append("%s%s* const %s = %s%s;" % (const, type_, self.id("b", v.name), base, offset))
+        for name in self.nest.buffers:
+            v = self.values[name]
+            elements = buffer_elements(self.nest, v)
+            if self.on_stack(v):
+                found.append("%s %s[%s];" % (v.dtype.host, self.id("u", name), max(elements, 1)))
+            else:
+                found.append("%s* const %s = (%s*)(workspace + t->u%d_%d) + block * %s;" % (
+                    v.dtype.host, self.id("u", name), v.dtype.host, self.planned.number,
+                    self.nest.buffers.index(name), to_cpp(elements)))
+        return found
+
+    def on_stack(self, v: Value) -> bool:
+        elements = buffer_elements(self.nest, v)
+        return is_static(elements) and elements * v.dtype.bytes <= STACK_BYTES
+
+    def items(self, out: Lines) -> None:
+        """The loop over the block's items."""
+        nest, k = self.nest, self.planned.number
+        out.add("const int64_t first = block * t->per%d;" % k)
+        out.add("const int64_t last = Min(first + t->per%d, t->items%d);" % (k, k))
+        if nest.vector is None:
+            out.open("for (int64_t item = first; item < last; ++item)")
+            self.segments(out)
+            out.close()
+            return
+        cuts = self.planned.cuts
+        if cuts and not nest.outer and not nest.accumulates:
+            out.add("const int64_t f = first * t->tile%d;" % k)
+            out.add("const int64_t c = Min(last * t->tile%d, %s) - f;" % (k, self.size(nest.vector)))
+            self.segments(out)
+            return
+        counters = ["i%d" % a for a in nest.outer]
+        limits = [self.size(a) for a in nest.outer]
+        if cuts:
+            if nest.outer:
+                out.add("const int64_t pieces = t->pieces%d;" % k)
+            counters, limits = counters + ["piece"], limits + ["pieces"]
+        if len(counters) > 1:
+            out.add("int64_t rest = first;")
+        for i in reversed(range(len(counters))):
+            source = "rest" if len(counters) > 1 else "first"
+            if i == 0:
+                out.add("int64_t %s = %s;" % (counters[i], source))
+            else:
+                out.add("int64_t %s = rest %% %s;" % (counters[i], limits[i]))
+                out.add("rest /= %s;" % limits[i])
+        out.open("for (int64_t item = first; item < last; ++item)")
+        if cuts:
+            out.add("const int64_t f = piece * t->tile%d;" % k)
+            out.add("const int64_t c = Min(t->tile%d, %s - f);" % (k, self.size(nest.vector)))
+        self.segments(out)
+        if counters:
+            self.advance(out, counters, limits)
+        out.close()
+
+    def advance(self, out: Lines, counters, limits) -> None:
+        """The next item's indexes."""
+        for i in reversed(range(1, len(counters))):
+            out.open("if (++%s == %s)" % (counters[i], limits[i]))
+            out.add("%s = 0;" % counters[i])
+        out.add("++%s;" % counters[0])
+        out.close(len(counters) - 1)
+
+    # One item
+
+    def segments(self, out: Lines) -> None:
+        for segment in self.nest.segments:
+            self.local = set()
+            for name in segment.row:
+                self.statement(out, self.values[name], "")
+            self.local = set()
+            if segment.tile is not None:
+                self.body(out, segment.tile)
+            if segment.main is not None:
+                self.body(out, segment.main)
+
+    def body(self, out: Lines, body: Body) -> None:
+        self.local = set()
+        reduces = [self.values[n] for n in body.values if self.values[n].is_reduce]
+        loops = list(body.loops) + ([self.nest.vector] if body.vector else [])
+        depths = {n: self.depth(self.values[n], loops) for n in body.values}
+        for name in body.kept:
+            if name in self.nest.tiles:
+                out.add("%s %s[%d];" % (self.values[name].dtype.host, self.id("t", name), COLUMN_TILE))
+        scheme = None
+        if reduces:
+            scheme = reduce.scheme_of(self.nest, reduces, self.lane_count(reduces))
+        column = self.nest.mode == "column"
+        names = [(v, self.id("r", v.name)) for v in reduces]
+        for v, r in names:
+            if column:
+                reduce.declare(out, v, r, str(COLUMN_TILE), self.count())
+            else:
+                out.add("%s %s;" % (value_type(v.dtype), r))
+        out.open("")
+        for v, r in names:
+            if not column:
+                reduce.declare(out, v, r + "l", str(scheme.lanes), str(scheme.lanes))
+        self.loops(out, body, loops, depths, 0, scheme)
+        for v, r in names:
+            if not column:
+                reduce.fold(out, v, r + "l", r, scheme.lanes)
+        out.close()
+
+    def lane_count(self, reduces: Sequence[Value]) -> int:
+        """Lanes of mode 'row': a power of two, no more than a short row fills."""
+        widest = max(self.values[v.inputs[0]].dtype.bytes for v in reduces)
+        lanes = _LANE_BYTES // max(widest, 2)
+        size = self.graph.axes[self.nest.vector].size
+        while is_static(size) and lanes > 1 and lanes > size:
+            lanes //= 2
+        return lanes
+
+    def depth(self, v: Value, loops: Sequence[int]) -> int:
+        """How many of the loops are around the value."""
+        if v.is_reduce or v.type == "Store":
+            return len(loops)
+        return max([i + 1 for i, a in enumerate(loops) if a in v.pattern] + [0])
+
+    def loops(self, out: Lines, body: Body, loops, depths, depth: int, scheme) -> None:
+        here = [n for n in body.values if depths[n] == depth]
+        if depth == len(loops):
+            for name in here:
+                self.statement(out, self.values[name], "0", body.kept)
+            return
+        for name in here:
+            self.statement(out, self.values[name], "", body.kept)
+        last = depth == len(loops) - 1 and body.vector
+        if last:
+            inner = [n for n in body.values if depths[n] == len(loops)]
+            self.innermost(out, body, inner, scheme)
+            return
+        axis = loops[depth]
+        blocked = scheme is not None and scheme.cascades and self.nest.mode == "column" and depth == len(loops) - 2
+        if not blocked:
+            out.open("for (int64_t i%d = 0; i%d < %s; ++i%d)" % (axis, axis, self.size(axis), axis))
+            self.loops(out, body, loops, depths, depth + 1, scheme)
+            out.close()
+            return
+        out.open("for (int64_t k = 0; k < %s; k += %d)" % (self.size(axis), CASCADE))
+        names = [(self.values[n], self.id("r", n)) for n in body.values if self.values[n].is_reduce]
+        for v, r in names:
+            reduce.declare(out, v, r + "c", str(COLUMN_TILE), self.count())
+        out.add("const int64_t end = Min(k + %d, %s);" % (CASCADE, self.size(axis)))
+        out.open("for (int64_t i%d = k; i%d < end; ++i%d)" % (axis, axis, axis))
+        self.loops(out, body, loops, depths, depth + 1, scheme)
+        out.close()
+        for v, r in names:
+            reduce.merge(out, v, r, r + "c", self.count())
+        out.close()
+
+    def innermost(self, out: Lines, body: Body, inner: List[str], scheme) -> None:
+        """The loop over the vector axis."""
+        for name in inner:
+            v = self.values[name]
+            if v.access is not None:
+                self.pointer(out, v)
+        if scheme is None or self.nest.mode == "column":
+            count = self.count()
+            out.vector_loop("j", count)
+            suffix = "c" if scheme is not None and scheme.cascades else ""
+            for name in inner:
+                self.step(out, self.values[name], "j", "j", suffix, body)
+            out.close()
+            return
+        self.lanes(out, body, inner, scheme)
+
+    def lanes(self, out: Lines, body: Body, inner: List[str], scheme) -> None:
+        size, n = self.size(self.nest.vector), scheme.lanes
+        reduces = [self.values[x] for x in inner if self.values[x].is_reduce]
+        start, end, suffix = "0", size, "l"
+        if scheme.cascades:
+            out.open("for (int64_t k = 0; k < %s; k += %d)" % (size, CASCADE * n))
+            out.add("const int64_t end = Min(k + %d, %s);" % (CASCADE * n, size))
+            start, end, suffix = "k", "end", "c"
+            for v in reduces:
+                reduce.declare(out, v, self.id("r", v.name) + "c", str(n), str(n))
+        out.add("int64_t j = %s;" % start)
+        out.open("for (; j + %d <= %s; j += %d)" % (n, end, n))
+        self.lane_loop(out, body, inner, str(n), suffix)
+        out.close()
+        static = self.graph.axes[self.nest.vector].size
+        if not is_static(static) or static % n:
+            self.lane_loop(out, body, inner, "%s - j" % end, suffix)
+        if scheme.cascades:
+            for v in reduces:
+                reduce.merge(out, v, self.id("r", v.name) + "l", self.id("r", v.name) + "c", str(n))
+            out.close()
+
+    def lane_loop(self, out: Lines, body: Body, inner: List[str], count: str, suffix: str) -> None:
+        before = set(self.local)
+        out.vector_loop("l", count)
+        for name in inner:
+            self.step(out, self.values[name], "(j + l)", "l", suffix, body)
+        out.close()
+        self.local = before
+
+    def step(self, out: Lines, v: Value, j: str, lane: str, suffix: str, body: Body) -> None:
+        """A statement of the innermost loop."""
+        if not v.is_reduce:
+            self.statement(out, v, j, body.kept)
+            return
+        x = self.ref(v.inputs[0], j)
+        self.accumulate(out, v, self.id("r", v.name) + suffix, lane, x, j)
+
+    def accumulate(self, out: Lines, v: Value, array: str, lane: str, x: str, j: str) -> None:
+        position = None
+        for a in sorted(v.reduced):
+            index = "i%d" % a if a != self.nest.vector else j
+            position = index if position is None else "(%s * %s + %s)" % (position, self.size(a), index)
+        reduce.accumulate(out, v, array, lane, x, position or "0")
+
+    def pointer(self, out: Lines, v: Value) -> None:
+        axes = [a for a in range(len(self.graph.axes)) if a != self.nest.vector]
+        terms = self.terms(v.access, axes)
+        if self.nest.mode == "column":
+            terms += self.terms(v.access, [self.nest.vector])
+        const = "" if v.type == "Store" else "const "
+        out.add("%s%s* const %s = %s;" % (const, v.access.tensor.dtype.host, self.id("p", v.name),
+                                          " + ".join([self.id("b", v.name)] + terms)))
+
+    # One value
+
+    def statement(self, out: Lines, v: Value, j: str, kept: Sequence[str] = ()) -> None:
+        """Computes v (or stores it). j: the vector index inside of the innermost loop, '' or '0' outside."""
+        comment = "%s%s" % (v.name, " (%s)" % ", ".join(v.origin) if v.origin else "")
+        if v.type == "Store":
+            out.add("%s = %s;" % (self.element(v, j), self.ref(v.inputs[0], j)), comment)
+            return
+        if v.type == "Gather":
+            self.gather(out, v, j, comment)
+        else:
+            text = self.element(v, j) if v.type == "Load" else self.compute(v, j)
+            if v.type == "Load" and v.dtype is BOOL:
+                text += " != 0"
+            out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), bare(text)), comment)
+        self.local.add(v.name)
+        if v.name in kept:
+            target = "%s[%s]" % ((self.id("t", v.name), j) if v.name in self.nest.tiles
+                                 else (self.id("u", v.name), self.buffer_index(v, j)))
+            out.add("%s = %s;" % (target, self.id("v", v.name)))
+
+    def compute(self, v: Value, j: str) -> str:
+        dtypes = [self.values[i].dtype for i in v.inputs]
+        return expression(v, [self.ref(i, j) for i in v.inputs], dtypes)
+
+    def element(self, v: Value, j: str) -> str:
+        """The lvalue of the access."""
+        if j in ("", "0"):
+            terms = self.terms(v.access, range(len(self.graph.axes)))
+            return "%s[%s]" % (self.id("b", v.name), " + ".join(terms) or "0")
+        return "%s[%s]" % (self.id("p", v.name), self.along(v.access, j))
+
+    def along(self, access: Access, j: str) -> str:
+        stride = access.strides[self.nest.vector]
+        if known_equal(stride, 0):
+            return "0"
+        return j if known_equal(stride, 1) else "%s * %s" % (j, to_cpp(stride))
+
+    def gather(self, out: Lines, v: Value, j: str, comment: str) -> None:
+        """An index outside of the tensor is noted, and element 0 is read instead."""
+        stride, size = (to_cpp(s) for s in v.access.gather)
+        index, checked = self.id("x", v.name), self.id("y", v.name)
+        self.uses_bad = True
+        out.add("const int64_t %s = %s;" % (index, self.ref(v.inputs[0], j)), comment)
+        out.add("const _Bool %s = (uint64_t)%s >= (uint64_t)%s;" % (checked, index, size))
+        out.add("bad |= %s;" % checked)
+        if not (is_static(v.access.gather[1]) and v.access.gather[1] > 0):
+            out.open("if (%s == 0)" % size)
+            out.add("return 2;")
+            out.close()
+        place = "(%s ? 0 : %s)" % (checked, index)
+        if stride != "1":
+            place += " * %s" % stride
+        element = self.element(v, j)
+        zero = element.endswith("[0]")
+        base = element[:-len("0]")] if zero else element[:-1] + " + "
+        text = "%s%s]" % (base, place)
+        if v.dtype is BOOL:
+            text += " != 0"
+        out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), text))
+
+
+def _mentions(code: str, name: str) -> bool:
+    return re.search(r"(?<![\w>.])%s\b" % re.escape(name), code) is not None
+
