@@ -28,6 +28,10 @@ BATCH = 8
 #: Results do not depend on contraction, errno or trapping state; the vectorizer needs the latter two off.
 FLAGS = ("-x", "c", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden", "-ffunction-sections",
          "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv")
+#: Passes that would take a short innermost loop apart before the vectorizer sees it, or cost time for nothing here.
+GCC_FLAGS = ("-fdisable-tree-cunrolli", "-fno-tree-slp-vectorize", "-fno-unswitch-loops", "-fno-split-loops",
+             "-fno-tree-loop-distribution", "-fno-loop-interchange", "-fno-loop-unroll-and-jam", "-fno-ipa-cp",
+             "-fno-gcse")
 LINK = ("-shared", "-nostdlib", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-s", "-Wl,--as-needed")
 _AFTER = ("-lc", "-lgcc")
 REPORT = "vectorized.txt"
@@ -74,16 +78,20 @@ class HostCompiler:
     @property
     def identity(self) -> Tuple:
         """All that can change the machine code of a source."""
-        return self.toolchain.identity, FLAGS, self.extra, LINK + _AFTER, host_machine().features
+        return self.toolchain.identity, self.flags, LINK + _AFTER, host_machine().features
+
+    @property
+    def flags(self) -> Tuple[str, ...]:
+        return FLAGS + (GCC_FLAGS if self.reports else ()) + self.extra
 
     @property
     def reports(self) -> bool:
-        """Whether the compiler can say which loops it vectorized."""
+        """Whether it is gcc, which can say which loops it vectorized."""
         return "clang" not in self.toolchain.version.lower()
 
     def command(self, source: str, target: str) -> Tuple[str, ...]:
         report = ("-fopt-info-vec-optimized=" + REPORT,) if self.reports else ()
-        return (self.toolchain.command + FLAGS + self.extra + report
+        return (self.toolchain.command + self.flags + report
                 + ("-I%s" % self.include, "-c", source, "-o", target))
 
     def compile(self, folder: Path, source: str, target: str) -> float:

@@ -16,8 +16,17 @@ Pattern = FrozenSet[int]
 
 
 class HostAxis(NamedTuple):
+    """limit: of an axis that is cut into chunks of `size`: (position of the chunks' axis, elements in all); the last
+    chunk is as long as what is left."""
+
     name: str
     size: Size
+    limit: Optional[Tuple[int, Size]] = None
+
+    @property
+    def extent(self) -> Size:
+        """Elements in all chunks."""
+        return self.size if self.limit is None else self.limit[1]
 
 
 class Tensor(NamedTuple):
@@ -165,6 +174,8 @@ def merged(graph: HostGraph) -> HostGraph:
 
 
 def _mergeable(graph: HostGraph, i: int) -> bool:
+    if any(a.limit is not None for a in graph.axes):
+        return False
     for v in graph.values:
         if (i in v.pattern) != (i + 1 in v.pattern) or (i in v.reduced) != (i + 1 in v.reduced):
             return False

@@ -73,7 +73,7 @@ class _Planner:
         self.values: Dict[str, Value] = graph.by_name()
         self.order = {v.name: i for i, v in enumerate(graph.values)}
         self.reduced = frozenset().union(*(v.reduced for v in graph.values))
-        self.vector = _vector_axis(graph)
+        self.vector = vector_axis(graph)
         self.mode = "row" if self.vector in self.reduced else "column"
         self.levels: Dict[str, int] = {}
         for v in graph.values:
@@ -196,7 +196,7 @@ class _Planner:
         return rows
 
 
-def _vector_axis(graph: HostGraph) -> Optional[int]:
+def vector_axis(graph: HostGraph) -> Optional[int]:
     """The axis along which most elements are read and written contiguously: accesses over all axes count, Stores a
     little more; of others only where these say nothing. The innermost on a tie. An axis of which every loop would be
     short is passed over where another one does as well."""

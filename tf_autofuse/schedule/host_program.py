@@ -6,12 +6,13 @@
 The plan that depends on sizes (blocks, pieces, offsets in the workspace) is made at run time, by the formulas that
 codegen/host/tiling.py prints from what is here.
 """
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.ir.asc_graph import AscGraph, FusedGraph
 from tf_autofuse.schedule.axes import assume_contiguous, is_strided
+from tf_autofuse.schedule.host_chunk import chunked
 from tf_autofuse.schedule.host_cost import element_cost
-from tf_autofuse.schedule.host_graph import Tensor, Value, host_graph
+from tf_autofuse.schedule.host_graph import HostGraph, Tensor, Value, host_graph
 from tf_autofuse.schedule.host_nest import COLUMN_TILE, Nest, plan_nest
 from tf_autofuse.schedule.host_split import Scratch, split
 from tf_autofuse.symbolic.guards import Guard
@@ -107,7 +108,7 @@ def host_program(fused: FusedGraph, machine: Any = None) -> HostProgram:
         for graph in each:
             parts, scratch = split(host_graph(graph), len(memory))
             memory.extend(scratch)
-            for part in parts:
+            for part in _cut_up(parts, memory):
                 nest = plan_nest(part)
                 waits = bool(_tensors(nest, reads=True) & written)
                 written = _tensors(nest, reads=False) | (set() if waits else written)
@@ -115,6 +116,19 @@ def host_program(fused: FusedGraph, machine: Any = None) -> HostProgram:
                 count += 1
         variants.append(Variant(tuple(assumed), tuple(nests)))
     return HostProgram(tuple(variants), tuple(memory))
+
+
+def _cut_up(parts: Sequence[HostGraph], memory: List[Scratch]) -> List[HostGraph]:
+    """The graphs with long reductions cut into chunks; their scratch tensors are added to memory."""
+    found: List[HostGraph] = []
+    for part in parts:
+        chunks = chunked(part, len(memory))
+        if chunks is None:
+            found.append(part)
+        else:
+            found.extend(chunks.graphs)
+            memory.extend(chunks.scratch)
+    return found
 
 
 def _assumed(fused: FusedGraph) -> Tuple[Tuple[AscGraph, ...], Tuple[Guard, ...]]:

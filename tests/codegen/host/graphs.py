@@ -138,6 +138,16 @@ def gathered_elements() -> FusedGraph:
                  (SizeVar("s0", InputDim(1, 0), 9),))
 
 
+def chunked_any() -> FusedGraph:
+    """abs(x[s0, 5, 20]) summed over axes 0 and 2, then its square root; and abs(x) itself."""
+    sizes = (SizeVar("s0", InputDim(0, 0), 9),)
+    b = HintBuilder("chunked_any", [("z0", S0), ("z1", 5), ("z2", 20)], sizes)
+    x = b.op("Abs", b.load(b.data(0, FLOAT32), (1, 1, 1)))
+    b.store(x, 0)
+    b.store(b.op("Sqrt", b.reduce("Sum", x, (0, 2))), 1)
+    return fused("chunked_any", [b], [(FLOAT32, (S0, 5, 20))], [(FLOAT32, (S0, 5, 20)), (FLOAT32, (1, 5, 1))], sizes)
+
+
 def all_graphs() -> Dict[str, Case]:
     two = (SizeVar("s0", InputDim(0, 0), 4), SizeVar("s1", InputDim(0, 1), 6))
     ends = ("Max", "Min")
@@ -175,6 +185,11 @@ def all_graphs() -> Dict[str, Case]:
         "large_rows": Case(reduced("large_rows", [("z0", 512), ("z1", 2048)], (1,), ("Sum",)), (((512, 2048),),)),
         "large_columns": Case(reduced("large_columns", [("z0", 512), ("z1", 2048)], (0,), ("Sum",)),
                               (((512, 2048),),)),
+        "chunked_rows": Case(reduced("chunked_rows", [("z0", 3), ("z1", 100001)], (1,), ("Sum", "Max")),
+                             (((3, 100001),),)),
+        "chunked_columns": Case(reduced("chunked_columns", [("z0", 4099), ("z1", 70)], (0,), ("Sum", "Min")),
+                                (((4099, 70),),)),
+        "chunked_any": Case(chunked_any(), tuple(((n, 5, 20),) for n in (1, 0, 7, 200, 2000))),
         "large_flat": Case(large_flat(), (((1 << 20,),),)),
         "many_nests": Case(many_nests(), (((9, 35),),)),
     }

@@ -43,7 +43,9 @@ def generate(fused: FusedGraph, program: HostProgram, machine: Any, config) -> K
             return "gm[%d]" % (len(fused.inputs) + tensor.index)
         return "workspace + t->%s" % memory_field(program, tensor)
 
-    nests = [nest_function(p, base, symbols) for p in program.nests]
+    printed = [nest_function(p, base, symbols) for p in program.nests]
+    functions = {name: text for nest in printed for name, text in sorted(nest.functions.items())}
+    nests = list(functions.values()) + [nest.text for nest in printed]
     shape = _shape_function(fused)
     included = headers("\n".join(nests))
     parts = ["%s (%s)" % (comment(fused.name), fused.kind)]

@@ -6,7 +6,7 @@ innermost loop begins, vK a value, aK an accumulator, rK what it ends as, tK a t
 first element and the count of this item's piece of the vector axis, j the index in it.
 """
 import re
-from typing import Dict, List, Sequence
+from typing import Dict, List, NamedTuple, Sequence
 
 from tf_autofuse.codegen.ascendc.expressions import bare
 from tf_autofuse.codegen.host import reduce
@@ -26,10 +26,18 @@ CASCADE = 64
 _LANE_BYTES = 128
 
 
-def nest_function(planned: PlannedNest, tensor_base, symbols: Sequence[str]) -> str:
-    """The C function nest<number>. tensor_base(tensor): the C expression of a tensor's first byte. symbols: those that
+class NestText(NamedTuple):
+    """text: the C function nest<number>. functions: those that it calls, by name."""
+
+    text: str
+    functions: Dict[str, str]
+
+
+def nest_function(planned: PlannedNest, tensor_base, symbols: Sequence[str]) -> NestText:
+    """tensor_base(tensor): the C expression of a tensor's first byte. symbols: those that
     the tiling data hold."""
-    return _Printer(planned, tensor_base, symbols).text()
+    printer = _Printer(planned, tensor_base, symbols)
+    return NestText(printer.text(), printer.functions)
 
 
 class _Printer:
@@ -42,12 +50,13 @@ class _Printer:
         self.local: set = set()
         self.level = 0
         self.uses_bad = False
+        self.functions: Dict[str, str] = {}
 
     # Names and sizes
 
     def size(self, axis: int) -> str:
-        size = self.graph.axes[axis].size
-        return str(size) if is_static(size) else "n%d" % axis
+        found = self.graph.axes[axis]
+        return str(found.size) if is_static(found.size) and found.limit is None else "n%d" % axis
 
     def count(self) -> str:
         """Elements of the vector axis that an item takes."""
@@ -125,10 +134,10 @@ class _Printer:
         """Sizes, constants and first elements that the code mentions."""
         found: List[str] = []
         for a, axis in enumerate(self.graph.axes):
-            if not is_static(axis.size) and _mentions(code, "n%d" % a):
+            if not is_static(axis.size) and axis.limit is None and _mentions(code, "n%d" % a):
                 found.append("const int64_t n%d = %s;  // %s" % (a, bare(to_cpp(axis.size)), axis.name))
         if _mentions(code, "one"):
-            extent = product(self.graph.axes[a].size for a in self.nest.reduced)
+            extent = product(self.graph.axes[a].extent for a in self.nest.reduced)
             found.append("const _Bool one = %s == 1;" % to_cpp(extent))
         for v in self.graph.values:
             if v.type == "Scalar" and _mentions(code, self.id("v", v.name)):
@@ -187,6 +196,11 @@ class _Printer:
                 out.add("int64_t %s = rest %% %s;" % (counters[i], limits[i]))
                 out.add("rest /= %s;" % limits[i])
         out.open("for (int64_t item = first; item < last; ++item)")
+        for a, axis in enumerate(self.graph.axes):
+            if axis.limit is not None:
+                chunk, extent = axis.limit
+                out.add("const int64_t n%d = Min(%s, %s - i%d * %s);" % (
+                    a, axis.size, to_cpp(extent), chunk, axis.size))
         if cuts:
             out.add("const int64_t f = piece * t->tile%d;" % k)
             out.add("const int64_t c = Min(t->tile%d, %s - f);" % (k, self.size(nest.vector)))
@@ -241,7 +255,9 @@ class _Printer:
         self.loops(out, body, loops, depths, 0, scheme)
         for v, r in names:
             if not column:
-                reduce.fold(out, v, r + "l", r, scheme.lanes)
+                function = reduce.fold(v, scheme.lanes)
+                self.functions[function.name] = function.text
+                out.add("%s = %s;" % (r, reduce.folded(v, function, r + "l")))
         out.close()
 
     def lane_count(self, reduces: Sequence[Value]) -> int:
@@ -321,8 +337,8 @@ class _Printer:
         out.open("for (; j + %d <= %s; j += %d)" % (n, end, n))
         self.lane_loop(out, body, inner, str(n), suffix)
         out.close()
-        static = self.graph.axes[self.nest.vector].size
-        if not is_static(static) or static % n:
+        axis = self.graph.axes[self.nest.vector]
+        if not is_static(axis.size) or axis.size % n or axis.limit is not None:
             self.lane_loop(out, body, inner, "%s - j" % end, suffix)
         if scheme.cascades:
             for v in reduces:

@@ -94,16 +94,31 @@ def _merge_one(out: Lines, v: Value, array: str, i: str, part: str, j: str) -> N
     out.add("%s = better ? %s : %s;" % (a_at, b_at, a_at))
 
 
-def fold(out: Lines, v: Value, array: str, result: str, lanes: int) -> None:
-    """result = the lanes, folded in halves."""
-    half = lanes // 2
-    while half:
-        out.open("for (int64_t l = 0; l < %d; ++l)" % half)
-        _merge_one(out, v, array, "l", array, "l + %d" % half)
-        out.close()
-        half //= 2
-    value = "%s_at[0]" % array if v.type in _ARG else "%s[0]" % array
-    out.add("%s = %s;" % (result, value))
+class Fold(NamedTuple):
+    """A C function that folds an array of lanes in halves and returns the result."""
+
+    name: str
+    text: str
+
+
+def fold(v: Value, lanes: int) -> Fold:
+    name = "Fold%s_%s_%d" % (v.type, v.operand.name, lanes)
+    arg = v.type in _ARG
+    out = Lines()
+    parameters = "%s* a%s" % (v.operand.host, ", int64_t* a_at" if arg else "")
+    out.open("static %s %s(%s)" % ("int64_t" if arg else v.operand.host, name, parameters))
+    out.open("for (int64_t half = %d; half > 0; half /= 2)" % (lanes // 2))
+    out.open("for (int64_t l = 0; l < half; ++l)")
+    _merge_one(out, v, "a", "l", "a", "l + half")
+    out.close(2)
+    out.add("return %s[0];" % ("a_at" if arg else "a"))
+    out.close()
+    return Fold(name, out.text())
+
+
+def folded(v: Value, function: Fold, array: str) -> str:
+    """The call that folds the lanes."""
+    return "%s(%s%s)" % (function.name, array, ", %s_at" % array if v.type in _ARG else "")
 
 
 def run_time_scalar(v: Value) -> str:

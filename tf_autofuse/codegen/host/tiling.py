@@ -61,7 +61,7 @@ def used_symbols(fused: FusedGraph, program: HostProgram) -> Tuple[str, ...]:
             used.update(symbols_of(item))
 
     for planned in program.nests:
-        walk(tuple(a.size for a in planned.nest.graph.axes))
+        walk(tuple((a.size, a.extent) for a in planned.nest.graph.axes))
         for v in planned.nest.graph.values:
             if v.access is not None:
                 walk((v.access.offset, v.access.strides, v.access.gather or ()))
@@ -144,7 +144,9 @@ def _run_time_extents(program: HostProgram) -> Iterable:
     for planned in program.nests:
         graph = planned.nest.graph
         for v in graph.values:
-            extent = product(graph.axes[a].size for a in v.reduced)
+            extent = product(graph.axes[a].extent for a in v.reduced)
+            if ("partial", True) in v.attrs:
+                continue
             if v.type in ("Max", "Min") and v.operand.is_floating and not is_static(extent):
                 found[to_cpp(extent)] = extent
     return found.values()
