@@ -85,7 +85,7 @@ def test_config_as_json(command):
         "value": ["reduce"],
         "origin": "AUTOFUSE_FLAGS",
         "place": "AUTOFUSE_FLAGS",
-        "effect": "later",
+        "effect": "now",
     }
     assert [(p["name"], p["given"], p["used"]) for p in told["problems"] if p["kind"] == "value"] == [
         ("max_fusion_size", "x", "64")

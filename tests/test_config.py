@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tf_autofuse.config import BAD_VALUE, COMES_LATER, CONFLICT, NO_EFFECT, PLACE, UNKNOWN, Config
 from tf_autofuse.config_table import (
+    FAMILIES,
     API,
     BY_FIELD,
     DFX,
@@ -234,17 +235,20 @@ def test_a_flag_given_twice():
 
 
 def test_families():
-    assert Config().families == {"elementwise", "broadcast"}
+    assert Config().families_for("ascend") == {"elementwise", "broadcast"}
+    assert Config().families_for("host") == {"elementwise", "broadcast"} | set(FAMILIES)
     config = Config.from_sources(
         {"AUTOFUSE_FLAGS": "autofuse_enable_pass=reduce,concta, Slice;" "autofuse_disable_pass=slice"}
     )
-    assert config.families == {"elementwise", "broadcast", "reduce"}
+    for target in ("ascend", "host"):
+        assert config.families_for(target) == {"elementwise", "broadcast", "reduce"}
     assert config.enable_pass == ("reduce", "slice")
     bad = [problem for problem in config.problems if problem.kind == BAD_VALUE]
     assert [problem.nearest for problem in bad] == ["concat"] and "reduce,slice" in bad[0].text
     assert any(problem.kind == CONFLICT and "slice" in problem.text for problem in config.problems)
     alone = Config.from_sources({"AUTOFUSE_FLAGS": "autofuse_disable_pass=slice"})
-    assert CONFLICT in kinds(alone) and alone.families == {"elementwise", "broadcast"}
+    assert CONFLICT in kinds(alone) and alone.families_for("ascend") == {"elementwise", "broadcast"}
+    assert "reduce" in alone.families_for("host") and "slice" not in alone.families_for("host")
 
 
 def test_what_comes_later_says_so_only_when_it_changes_something():

@@ -15,8 +15,8 @@ THROUGH = {
     "graph_run_mode": r"config\.precision_mode_for\(",
     "precision_mode": r"config\.precision_mode_for\(",
     "enhance_precision_blacklist": r"config\.enhances_precision\b",
-    "enable_pass": r"config\.families\b",
-    "disable_pass": r"config\.families\b",
+    "enable_pass": r"config\.families_for\(",
+    "disable_pass": r"config\.families_for\(",
     "target": r"choose_target\(config\)",
     "cxx": r"environ\.get\(\"CXX\"",
 }

@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from tf_autofuse.config_table import (
     ALWAYS_ON,
+    FAMILIES,
     API,
     BY_FIELD,
     DFX,
@@ -138,10 +139,11 @@ class Config:
         value. Never raises for what a user wrote: see `problems`."""
         return _Reader(environ, parameter_map or {}, api or {}).read()
 
-    @property
-    def families(self) -> frozenset:
-        """Kernel families that may be fused; elementwise and broadcast are always among them."""
-        return frozenset(ALWAYS_ON) | (frozenset(self.enable_pass) - frozenset(self.disable_pass))
+    def families_for(self, target: str) -> frozenset:
+        """Kernel families that may be fused; elementwise and broadcast are always among them. The others are off
+        on the ascend target unless named, as in AutoFuse; elsewhere all are on unless some are named."""
+        named = self.enable_pass or (() if target == "ascend" else FAMILIES)
+        return frozenset(ALWAYS_ON) | (frozenset(named) - frozenset(self.disable_pass))
 
     def precision_mode_for(self, target: str) -> str:
         """precision_mode, or its default: that of CANN's TF Adapter on the ascend target, else no Casts at
@@ -368,7 +370,7 @@ class _Reader:
                 shown,
                 None,
                 CONFLICT,
-                "%s: %s is read only together with "
+                "%s: on the ascend target %s is read only together with "
                 "autofuse_enable_pass, which is not set" % (origins["disable_pass"], name),
             )
         for family in values["disable_pass"]:

@@ -1,12 +1,13 @@
 """The table never promises what TF 1.15 has no CPU kernel for."""
+import numpy as np
 import pytest
 
-from tests.ops.tf_oracle import registered_dtypes
-from tf_autofuse.ir.dtypes import ALL_DTYPES, BOOL
+from tests.ops.tf_oracle import TfOpRunner, registered_dtypes, tf
+from tf_autofuse.ir.dtypes import ALL_DTYPES, BOOL, INT32, UINT16, UINT32, UINT64
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS
 
 #: Ops whose dtype attribute is not called T, or that have none (they work on bool only).
-ATTR = {"Cast": "SrcT"}
+ATTR = {"Cast": "SrcT", "GatherV2": "Tparams", "Gather": "Tparams", "ResourceGather": "dtype"}
 BOOL_ONLY = ("LogicalAnd", "LogicalOr", "LogicalNot")
 REAL = {d.name for d in ALL_DTYPES}
 
@@ -22,7 +23,14 @@ def test_dtypes_are_a_subset_of_tensorflows(name):
     assert ours <= registered_dtypes(name, ATTR.get(name, "T"))
 
 
-@pytest.mark.parametrize("name", sorted(set(TF_OPS) - set(BOOL_ONLY)))
+@pytest.mark.parametrize("dtype", (UINT16, UINT32, UINT64))
+def test_tile_refuses_dtypes_when_it_runs(dtype):
+    runner = TfOpRunner("Tile", [dtype, INT32], {}, {1: np.array([2], np.int32)})
+    with pytest.raises(tf.errors.UnimplementedError):
+        runner(np.zeros(3, dtype.numpy))
+
+
+@pytest.mark.parametrize("name", sorted(set(TF_OPS) - set(BOOL_ONLY) - {"Tile"}))
 def test_no_registered_dtype_is_forgotten(name):
     """Every real dtype of TF's kernels is in the row: a refusal is always a decision with a reason."""
     registered = registered_dtypes(name, ATTR.get(name, "T")) & REAL

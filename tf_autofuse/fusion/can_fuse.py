@@ -16,12 +16,16 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
 from tf_autofuse.fusion.nest import Nest, body_of, join, outputs_of
 from tf_autofuse.fusion.reasons import Verdict
-from tf_autofuse.ir.loop_ir import KernelBox, Tensor
-from tf_autofuse.ir.loop_layout import NoCommonAxes, element_count, extents, layout
+from tf_autofuse.ir.loop_ir import KernelBox, Tensor, skips_gathered
+from tf_autofuse.ir.loop_layout import NoCommonAxes, element_count, extents
+from tf_autofuse.ir.loop_parts import placements
 from tf_autofuse.symbolic.size import known_equal
 
 #: Most tensors that a joined nest reads (GE's max_input_nums_after_fuse on 910B).
 MAX_INPUTS = 8
+#: The same for a nest with a concat inside, each part of which reads tensors of its own: 200 tables with their
+#: indices.
+MAX_INPUTS_OF_PARTS = 400
 #: Most bytes that the outputs of two nests side by side may take together.
 MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
 
@@ -56,14 +60,17 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
         return Verdict(False, reasons.DEVICES, "%s and %s" % (a.device, b.device))
     if a.frame != b.frame:
         return Verdict(False, reasons.FRAMES, "frames '%s' and '%s'" % (a.frame, b.frame))
-    if a.size + b.size > context.max_size:
-        return Verdict(
-            False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, context.max_size)
-        )
+    most = context.max_size * (a.parts + b.parts - 1)
+    if a.size + b.size > most:
+        return Verdict(False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, most))
     joined = join(a, b, context.inputs)
-    inputs = len(joined.loads - {(box.node, 0) for box in joined.boxes})
-    if inputs > MAX_INPUTS:
-        return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs, at most %d" % (inputs, MAX_INPUTS))
+    made = {(box.node, 0) for box in joined.boxes}
+    inputs = len(joined.loads - made)
+    limit = MAX_INPUTS if joined.parts == 1 else min(MAX_INPUTS * joined.parts, MAX_INPUTS_OF_PARTS)
+    if inputs > limit:
+        return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs, at most %d" % (inputs, limit))
+    if joined.gathered & made:
+        return Verdict(False, reasons.GATHERED, "one gathers from what the other computes")
     outputs = outputs_of(joined, context.consumers)
     for box in outputs:
         if context.alive[box.node] != joined.alive:
@@ -71,7 +78,7 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
                 False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node]
             )
     for nest in (a, b):
-        if nest.size == 0 and any(box in outputs for box in nest.boxes):
+        if not nest.moving and any(box in outputs for box in nest.boxes):
             return Verdict(
                 False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node]
             )
@@ -104,10 +111,13 @@ def _axes_differ(joined: Nest, outputs: Sequence[KernelBox]) -> str:
     same = all(len(extents(d)) == len(first) and all(map(known_equal, extents(d), first)) for d in dims[1:])
     if not same and not all(known_equal(element_count(d), element_count(first)) for d in dims[1:]):
         return "outputs of shapes %s" % " and ".join(sorted({"[%s]" % ", ".join(map(str, d)) for d in dims}))
-    if same and not joined.hard:
+    if same and not joined.hard and joined.parts == 1 and not joined.gathered:
         return ""
+    body = body_of(joined, outputs)
+    if joined.gathered and skips_gathered(body):
+        return "a slice of what is gathered: TF looks at all indices"
     try:
-        layout(body_of(joined, outputs))
+        placements(body)
     except NoCommonAxes as error:
         return error.reason
     return ""

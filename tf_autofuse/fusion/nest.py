@@ -13,7 +13,8 @@ class Nest(NamedTuple):
     """boxes: realized boxes, ascending by node. members: TF nodes inside, ascending; computing: those that
     compute something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included. reads:
     per source node how many members read it. device, frame: of all members. alive: the tokens under which the
-    nest runs. hard: whether a view inside regroups dims."""
+    nest runs. hard: whether a view inside regroups dims. parts: how many loop bodies its concats make of it.
+    gathered: tensors read at computed places. moving: whether it does more than to take parts of other data."""
 
     boxes: Tuple[KernelBox, ...]
     members: Tuple[int, ...]
@@ -25,6 +26,9 @@ class Nest(NamedTuple):
     frame: str
     alive: FrozenSet
     hard: bool
+    parts: int = 1
+    gathered: FrozenSet[Tensor] = frozenset()
+    moving: bool = True
 
     @property
     def key(self) -> int:
@@ -49,6 +53,9 @@ def nest_of(
         frames[box.node],
         alive[box.node],
         box.hard,
+        box.parts,
+        box.gathered,
+        any(b.computes and not b.copies for b in boxes),
     )
 
 
@@ -80,6 +87,9 @@ def join(a: Nest, b: Nest, inputs: Sequence) -> Nest:
         a.frame,
         a.alive | b.alive,
         a.hard or b.hard,
+        a.parts + b.parts - 1,
+        a.gathered | b.gathered,
+        a.moving or b.moving,
     )
 
 

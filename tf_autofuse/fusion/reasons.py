@@ -28,6 +28,7 @@ DEVICES = Code("NF2101", "the two are placed on different devices")
 FRAMES = Code("NF2102", "the two are in different while frames")
 LIVENESS = Code("NF2103", "the two run under different conditions (tf.cond branches)")
 VIEW_COPY = Code("NF2104", "a view would be stored as a copy")
+GATHERED = Code("NF2105", "a gather reads a tensor that has to be in memory first")
 
 # Single nodes.
 NO_ROW = Code("NF2001", "the op table has no such op")
@@ -55,6 +56,11 @@ LIFTED = Code(
 UNREADABLE_SIZE = Code("NF2017", "a run-time size cannot be read from the fused op's inputs")
 CONSTANT = Code("NF2018", "a constant, read from outside")
 OUTSIDE_INPUT = Code("NF2019", "an input cannot be passed to a fused op")
+OUTPUT_OUTSIDE = Code("NF2020", "an op with several outputs, of which something outside reads one")
+FAMILY = Code(
+    "NF2022", "the op's family is off", "name it in --autofuse_enable_pass, or take it out of --autofuse_disable_pass"
+)
+SIZES = Code("NF2021", "it computes sizes of tensors, which fused ops know already")
 
 FUSED = Code("", "fused")
 
@@ -71,6 +77,7 @@ ALL_CODES: Dict[str, Code] = {
         FRAMES,
         LIVENESS,
         VIEW_COPY,
+        GATHERED,
         NO_ROW,
         DTYPE,
         TARGET,
@@ -90,6 +97,9 @@ ALL_CODES: Dict[str, Code] = {
         UNREADABLE_SIZE,
         CONSTANT,
         OUTSIDE_INPUT,
+        OUTPUT_OUTSIDE,
+        SIZES,
+        FAMILY,
     )
 }
 

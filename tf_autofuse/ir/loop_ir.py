@@ -13,6 +13,10 @@ Grammar
                 | View Expr                      other dims, the same elements in the same row-major order
                 | Broadcast Expr                 the argument broadcasts, right-aligned, to dims
                 | Same Expr                      other dims that a guard holds equal to the argument's
+                | Permute Expr perm              dims[i] = argument's dims[perm[i]]
+                | Slice Expr begin step          element i along a dim is the argument's begin + i * step
+                | Concat Expr+ axis              the arguments one after the other along one dim
+                | Gather tensor Expr axis        elements of a tensor in GM at indices that the argument gives
     Store     ::= tensor Expr                    a root: the expression is written out as it is
     role      ::= user                           a cast that the TF graph has: never elided
                 | promote | demote               16-bit float -> float32 before what runs in float32, and back
@@ -24,7 +28,12 @@ Invariants
        order.
     L2 promote(demote(x)), demote(promote(x)) and narrow(widen(x)) never stand: the constructors give x. So
        a tensor that only the fused region reads is never rounded on the way; what leaves it is rounded once.
-    L3 views and broadcasts stand under promote, demote, narrow and widen, and a view of a Load is a Load.
+    L3 views, broadcasts, permutations and slices stand under promote, demote, narrow and widen, and a view of
+       a Load is a Load.
+    L4 Permute and Slice are index maps: ir/loop_layout.py carries them down to the loads, where they end as
+       strides and offsets. Concat has no place in a loop nest: ir/loop_parts.py cuts what is stored into parts
+       without it.
+    L5 a Gather reads its tensor where that lies in GM, never an expression.
 """
 
 import itertools
@@ -34,7 +43,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, S
 import numpy as np
 
 from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32
-from tf_autofuse.symbolic.size import Size
+from tf_autofuse.symbolic.size import Size, known_equal
 
 Dims = Tuple[Size, ...]
 Tensor = Tuple[int, int]  # (node id, output number)
@@ -96,6 +105,29 @@ class Same(Expr):
     __slots__ = ("args",)
 
 
+class Permute(Expr):
+    __slots__ = ("perm", "args")
+
+
+class Slice(Expr):
+    """begin: a Size per dim; step: an int > 0 per dim."""
+
+    __slots__ = ("begin", "step", "args")
+
+
+class Concat(Expr):
+    """The arguments' dims are the expression's but along axis, where they add up to it."""
+
+    __slots__ = ("axis", "args")
+
+
+class Gather(Expr):
+    """params: dims under which the tensor is indexed along `axis`; args: the index. dims: params, with the
+    index's dims in the place of dim `axis`."""
+
+    __slots__ = ("tensor", "params", "axis", "args")
+
+
 class Store(NamedTuple):
     """tensor: the TF tensor that the values are."""
 
@@ -109,7 +141,10 @@ class KernelBox(NamedTuple):
     node: the TF node; expr: dtype and dims as in TF; inlined: the boxes whose expressions stand inside of
     this one; computes: whether the op itself computes something (views and constants do not); size: loop
     nodes (Call and Cast) of this and all inlined boxes; loads: the tensors read; hard: whether a view inside
-    regroups dims.
+    regroups dims; parts: how many loop bodies the concats inside make of it; copies: whether all that the op
+    itself does is to take a part of its input, which TF may do without copying; gathered: the tensors read at
+    computed places; outputs: the expressions of all outputs where the op has several (then the box is never
+    realized: it has no tensor of its own).
     """
 
     node: int
@@ -119,6 +154,13 @@ class KernelBox(NamedTuple):
     size: int
     loads: FrozenSet[Tensor]
     hard: bool
+    parts: int = 1
+    copies: bool = False
+    gathered: FrozenSet[Tensor] = frozenset()
+    outputs: Tuple[Expr, ...] = ()
+
+    def output(self, port: int) -> Expr:
+        return self.outputs[port] if self.outputs else self.expr
 
     def all_boxes(self) -> List["KernelBox"]:
         """This and all inlined boxes, ascending by node."""
@@ -208,6 +250,67 @@ class LoopBuilder:
             return self.cast(self.broadcast(arg.args[0], dims, origin), arg.dtype, arg.role, arg.origin)
         return self._new(Broadcast, arg.index, arg.dtype, dims, origin, args=(arg,))
 
+    def permute(self, arg: Expr, perm: Sequence[int], origin: int = -1) -> Expr:
+        """arg with its dims in another order: dims[i] = arg.dims[perm[i]]."""
+        perm = tuple(perm)
+        dims = tuple(arg.dims[p] for p in perm)
+        shown = [p for p, d in zip(perm, dims) if not _is(d, 1)]
+        if shown == sorted(shown):
+            return self.view(arg, dims, origin)
+        if isinstance(arg, Permute):
+            return self.permute(arg.args[0], [arg.perm[p] for p in perm], origin)
+        if isinstance(arg, Broadcast) and isinstance(arg.args[0], Constant):
+            return self.broadcast(arg.args[0], dims, origin)
+        if isinstance(arg, Cast) and arg.virtual:
+            return self.cast(self.permute(arg.args[0], perm, origin), arg.dtype, arg.role, arg.origin)
+        return self._new(
+            Permute, (arg.index, perm), arg.dtype, dims, origin, perm=perm, args=(arg,)
+        )
+
+    def slice(self, arg: Expr, begin: Dims, dims: Dims, step: Sequence[int] = (), origin: int = -1) -> Expr:
+        """The elements begin + i * step of arg; all sequences have one entry a dim. step: default 1 each. The
+        caller knows that they are inside of arg."""
+        begin, dims, step = tuple(begin), tuple(dims), tuple(step) or (1,) * len(dims)
+        if all(_is(b, 0) and s == 1 and known_equal(d, a) for b, s, d, a in zip(begin, step, dims, arg.dims)):
+            return self.same(arg, dims, origin)
+        if isinstance(arg, Slice):
+            begin = tuple(b + s * i for b, s, i in zip(arg.begin, arg.step, begin))
+            step = tuple(a * b for a, b in zip(arg.step, step))
+            return self.slice(arg.args[0], begin, dims, step, origin)
+        if isinstance(arg, Broadcast) and isinstance(arg.args[0], Constant):
+            return self.broadcast(arg.args[0], dims, origin)
+        if isinstance(arg, Cast) and arg.virtual:
+            inner = self.slice(arg.args[0], begin, dims, step, origin)
+            return self.cast(inner, arg.dtype, arg.role, arg.origin)
+        return self._new(
+            Slice, (arg.index, begin, step), arg.dtype, dims, origin, begin=begin, step=step, args=(arg,)
+        )
+
+    def concat(self, args: Sequence[Expr], axis: int, origin: int = -1) -> Expr:
+        """args one after the other along `axis`; their other dims are equal. Empty ones are left out and
+        nested ones flattened."""
+        flat: List[Expr] = []
+        for arg in args:
+            flat.extend(arg.args if isinstance(arg, Concat) and arg.axis == axis else (arg,))
+        flat = [a for a in flat if not _is(a.dims[axis], 0)] or flat[:1]
+        if len(flat) == 1:
+            return flat[0]
+        dims = list(flat[0].dims)
+        for arg in flat[1:]:
+            dims[axis] = dims[axis] + arg.dims[axis]
+        key = (tuple(a.index for a in flat), axis)
+        return self._new(Concat, key, flat[0].dtype, tuple(dims), origin, axis=axis, args=tuple(flat))
+
+    def gather(
+        self, tensor: Tensor, dtype: DType, params: Dims, index: Expr, axis: int, origin: int = -1
+    ) -> Expr:
+        """Elements of `tensor`, seen as of dims `params`, at `index` along dim `axis`."""
+        dims = params[:axis] + index.dims + params[axis + 1 :]
+        key = (tensor, params, index.index, axis)
+        return self._new(
+            Gather, key, dtype, dims, origin, tensor=tensor, params=params, axis=axis, args=(index,)
+        )
+
     def same(self, arg: Expr, dims: Dims, origin: int = -1) -> Expr:
         """arg under dims that a guard holds equal to its own."""
         if arg.dims == dims:
@@ -215,6 +318,10 @@ class LoopBuilder:
         if isinstance(arg, Cast) and arg.virtual:
             return self.cast(self.same(arg.args[0], dims, origin), arg.dtype, arg.role, arg.origin)
         return self._new(Same, arg.index, arg.dtype, dims, origin, args=(arg,))
+
+
+def _is(size: Size, value: int) -> bool:
+    return isinstance(size, int) and size == value
 
 
 def round_to(value: float, dtype: DType) -> float:
@@ -235,7 +342,7 @@ def round_to(value: float, dtype: DType) -> float:
 
 def constant_of(expr: Expr) -> Optional[Constant]:
     """The Constant that every element of expr is, as far as its form shows it."""
-    while isinstance(expr, (Broadcast, View, Same)) or (isinstance(expr, Cast) and expr.virtual):
+    while isinstance(expr, (Broadcast, View, Same, Permute, Slice)) or (isinstance(expr, Cast) and expr.virtual):
         expr = expr.args[0]
     return expr if isinstance(expr, Constant) else None
 
@@ -253,8 +360,17 @@ def reachable(roots: Iterable[Expr]) -> List[Expr]:
 
 
 def loads_of(exprs: Iterable[Expr]) -> FrozenSet[Tensor]:
-    """Read set of a body: the tensors that its expressions load."""
-    return frozenset(e.tensor for e in reachable(exprs) if isinstance(e, Load))
+    """Read set of a body: the tensors that its expressions load or gather from."""
+    return frozenset(e.tensor for e in reachable(exprs) if isinstance(e, (Load, Gather)))
+
+
+def skips_gathered(stores: Sequence[Store]) -> bool:
+    """Whether a Slice may leave out elements of a Gather, whose indices would then not all be looked at."""
+    exprs = reachable([s.expr for s in stores])
+    over: Dict[int, bool] = {}
+    for expr in exprs:
+        over[expr.index] = isinstance(expr, Gather) or any(over[a.index] for a in expr.args)
+    return any(isinstance(e, Slice) and over[e.index] for e in exprs)
 
 
 def loop_size(exprs: Iterable[Expr]) -> int:
@@ -262,11 +378,13 @@ def loop_size(exprs: Iterable[Expr]) -> int:
     return sum(isinstance(e, Call) or (isinstance(e, Cast) and not e.virtual) for e in reachable(exprs))
 
 
-def rebuild(stores: Sequence[Store], inner: Dict[Tensor, Expr]) -> List[Store]:
+def rebuild(
+    stores: Sequence[Store], inner: Dict[Tensor, Expr], builder: Optional[LoopBuilder] = None
+) -> List[Store]:
     """The stores with every Load of a tensor in `inner` replaced by that tensor's expression, equal
     expressions made one, and the casts that meet at the seams cancelled (L2). Loads of other tensors stay.
-    Linear in the body."""
-    builder = LoopBuilder(share=True)
+    builder: one that shares, by default a new one. Linear in the body."""
+    builder = builder or LoopBuilder(share=True)
     new: Dict[int, Expr] = {}
 
     def pull(expr: Expr) -> Tuple[Expr, ...]:
@@ -283,25 +401,37 @@ def rebuild(stores: Sequence[Store], inner: Dict[Tensor, Expr]) -> List[Store]:
     for index in sorted(found):
         expr = found[index]
         args = tuple(new[a.index] for a in pull(expr))
-        if isinstance(expr, Load):
-            new[index] = (
-                builder.view(args[0], expr.dims, expr.origin)
-                if args
-                else builder.load(expr.tensor, expr.dtype, expr.dims, expr.origin)
-            )
-        elif isinstance(expr, Constant):
-            new[index] = builder.constant(expr.value, expr.dtype, expr.origin)
-        elif isinstance(expr, Call):
-            new[index] = builder.call(expr.type, args, expr.dtype, expr.dims, expr.attrs, expr.origin)
-        elif isinstance(expr, Cast):
-            new[index] = builder.cast(args[0], expr.dtype, expr.role, expr.origin)
-        elif isinstance(expr, View):
+        if isinstance(expr, Load) and args:
             new[index] = builder.view(args[0], expr.dims, expr.origin)
-        elif isinstance(expr, Broadcast):
-            new[index] = builder.broadcast(args[0], expr.dims, expr.origin)
         else:
-            new[index] = builder.same(args[0], expr.dims, expr.origin)
+            new[index] = remade(builder, expr, args)
     return [Store(s.tensor, new[s.expr.index]) for s in stores]
+
+
+def remade(builder: LoopBuilder, expr: Expr, args: Sequence[Expr]) -> Expr:
+    """expr made by `builder` over other arguments of the same dims."""
+    origin = expr.origin
+    if isinstance(expr, Load):
+        return builder.load(expr.tensor, expr.dtype, expr.dims, origin)
+    if isinstance(expr, Constant):
+        return builder.constant(expr.value, expr.dtype, origin)
+    if isinstance(expr, Call):
+        return builder.call(expr.type, args, expr.dtype, expr.dims, expr.attrs, origin)
+    if isinstance(expr, Cast):
+        return builder.cast(args[0], expr.dtype, expr.role, origin)
+    if isinstance(expr, View):
+        return builder.view(args[0], expr.dims, origin)
+    if isinstance(expr, Broadcast):
+        return builder.broadcast(args[0], expr.dims, origin)
+    if isinstance(expr, Same):
+        return builder.same(args[0], expr.dims, origin)
+    if isinstance(expr, Permute):
+        return builder.permute(args[0], expr.perm, origin)
+    if isinstance(expr, Slice):
+        return builder.slice(args[0], expr.begin, expr.dims, expr.step, origin)
+    if isinstance(expr, Concat):
+        return builder.concat(args, expr.axis, origin)
+    return builder.gather(expr.tensor, expr.dtype, expr.params, args[0], expr.axis, origin)
 
 
 def to_text(root: Expr) -> str:
@@ -319,6 +449,14 @@ def to_text(root: Expr) -> str:
             what = e.type + "".join(" %s=%r" % pair for pair in e.attrs)
         elif isinstance(e, Cast):
             what = "Cast(%s)" % e.role
+        elif isinstance(e, Permute):
+            what = "Permute%s" % (list(e.perm),)
+        elif isinstance(e, Slice):
+            what = "Slice[%s]" % ", ".join("%s:%d" % pair for pair in zip(e.begin, e.step))
+        elif isinstance(e, Concat):
+            what = "Concat axis=%d" % e.axis
+        elif isinstance(e, Gather):
+            what = "Gather t%d:%d[%s] axis=%d" % (e.tensor + (", ".join(map(str, e.params)), e.axis))
         args = " ".join(names[a.index] for a in e.args)
         lines.append(
             "%s: %s[%s] = %s%s"

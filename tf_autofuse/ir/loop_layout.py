@@ -9,7 +9,8 @@ loop axes that the dim lies over, outermost first. A dim of size 1 lies over non
 groups, as one flat list, are cut again along the argument's dims; where a cut falls inside of an axis, the
 axis is split. Where a dim may be broadcast at run time (its size is another symbol than that of the dim it
 meets), the group is a conditional span: over all axes of that dim, and repeated when the argument's size
-turns out to be 1.
+turns out to be 1. Permute reorders groups. Slice puts an offset and a step on a span, whose radix is then the
+argument's dim; a View over it may still cut the span where the cut falls between whole pieces.
 
 On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all
 axes in order. Where no common refinement exists, NoCommonAxes says between which shapes.
@@ -18,8 +19,8 @@ axes in order. Where no common refinement exists, NoCommonAxes says between whic
 from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.loop_ir import Broadcast, Call, Dims, Expr, Store, View
-from tf_autofuse.symbolic.size import Size, exact_quotient, known_equal, product, stride_or_zero
+from tf_autofuse.ir.loop_ir import Broadcast, Call, Concat, Dims, Expr, Gather, Permute, Slice, Store, View
+from tf_autofuse.symbolic.size import Size, exact_quotient, is_static, known_equal, product, stride_or_zero
 
 
 class NoCommonAxes(Exception):
@@ -31,11 +32,32 @@ class NoCommonAxes(Exception):
 
 
 class Span(NamedTuple):
-    """Axes (ids, outermost first) that a dim lies over. size: the dim's own size where it may be broadcast at
-    run time (then 1, or the product of the axes), None where it surely extends along the axes."""
+    """One digit of a dim's index: begin + step * (index over the axes), the axes (ids) outermost first.
+
+    size: the dim's own size where it may be broadcast at run time (then 1, or the product of the axes), None
+    where it surely extends along the axes. radix: how many values the digit has in the dim; None: `size`, or
+    the product of the axes, and then begin is 0 and step 1. Without axes the index is fixed. inner: in the place
+    of axes, digits of which the index is made (a slice over several, of which one is sliced itself)."""
 
     axes: Tuple[int, ...]
     size: Optional[Size] = None
+    begin: Size = 0
+    step: int = 1
+    radix: Optional[Size] = None
+    inner: Tuple["Span", ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the digit is the index over its axes."""
+        return self.size is None and self.radix is None
+
+    def mapped(self, change) -> "Span":
+        """With `change` applied to every size."""
+        if self.plain:
+            return self
+        size, radix = (None if s is None else change(s) for s in (self.size, self.radix))
+        inner = tuple(span.mapped(change) for span in self.inner)
+        return Span(self.axes, size, change(self.begin), self.step, radix, inner)
 
 
 Groups = Tuple[Tuple[Span, ...], ...]
@@ -65,17 +87,50 @@ class Layout(NamedTuple):
     def load_strides(self, spot: Spot) -> Tuple[Optional[Size], ...]:
         """For each loop axis the stride in elements with which the Load at `spot` reads its dense tensor,
         None where it does not extend along the axis."""
+        return self.place(spot.groups).strides
+
+    def place(self, groups: Groups, radixes: Optional[Dims] = None) -> "Place":
+        """Where the elements of a dense tensor lie that has one dim for each group. radixes: its dims, by
+        default what the groups extend over. Sizes in groups and radixes must be of the same names as
+        `sizes`."""
         strides: List[Optional[Size]] = [None] * len(self.sizes)
+        steps: List[Size] = []
         step: Size = 1
-        for group in reversed(spot.groups):
-            for span in reversed(group):
-                inner: Size = 1
-                for at in reversed([p for a in span.axes for p in self.position[a]]):
-                    stride = step * inner
-                    strides[at] = stride if span.size is None else stride_or_zero(span.size, stride)
-                    inner = inner * self.sizes[at]
-                step = step * (inner if span.size is None else span.size)
-        return tuple(strides)
+        offset: Size = 0
+        for number in reversed(range(len(groups))):
+            steps.append(step)
+            moved, above = self._digits(groups[number], step, strides)
+            offset = offset + moved
+            step = above if radixes is None else step * radixes[number]
+        return Place(tuple(strides), offset, tuple(reversed(steps)))
+
+    def _digits(self, group: Sequence[Span], below: Size, strides: List[Optional[Size]]) -> Tuple[Size, Size]:
+        """Sets the strides of the group's axes, `below` being that of its innermost digit; gives the offset and
+        the stride of what comes above."""
+        offset: Size = 0
+        for span in reversed(group):
+            inner: Size = 1
+            for at in reversed([p for a in span.axes for p in self.position[a]]):
+                stride = below * span.step * inner
+                strides[at] = stride if span.size is None else stride_or_zero(span.size, stride)
+                inner = inner * self.sizes[at]
+            if span.inner:
+                offset = offset + self._digits(span.inner, below * span.step, strides)[0]
+            offset = offset + below * span.begin
+            if span.radix is not None:
+                below = below * span.radix
+            else:
+                below = below * (inner if span.size is None else span.size)
+        return offset, below
+
+
+class Place(NamedTuple):
+    """strides: per loop axis, in elements, None where the tensor does not extend along it; offset: of the
+    first element; dim_strides: per dim of the tensor."""
+
+    strides: Tuple[Optional[Size], ...]
+    offset: Size
+    dim_strides: Tuple[Size, ...]
 
 
 def is_unit(size: Size) -> bool:
@@ -170,6 +225,15 @@ class _Placer:
                 self.broadcast(arg.dims[i], expr.dims[skipped + i], groups[skipped + i])
                 for i in range(len(arg.dims))
             )
+        if isinstance(expr, Permute):
+            moved = dict(zip(expr.perm, groups))
+            return tuple(moved[i] for i in range(len(groups)))
+        if isinstance(expr, Slice):
+            return tuple(map(self.sliced, arg.dims, expr.dims, groups, expr.begin, expr.step))
+        if isinstance(expr, Gather):
+            return groups[expr.axis : expr.axis + len(arg.dims)]
+        if isinstance(expr, Concat):
+            raise NoCommonAxes("a concat of dims [%s] cannot be cut into parts" % ", ".join(map(str, expr.dims)))
         return groups
 
     @staticmethod
@@ -178,14 +242,31 @@ class _Placer:
             return ()
         if known_equal(own, full):
             return group
-        return (Span(tuple(a for span in group for a in span.axes), own),)
+        if all(span.radix is None for span in group):
+            return (Span(tuple(a for span in group for a in span.axes), own),)
+        if len(group) == 1 and group[0].size is None and not group[0].inner:  # the slice of a dim that may be broadcast
+            (span,) = group
+            return (Span(span.axes, own, stride_or_zero(own, span.begin), span.step, own),)
+        raise NoCommonAxes("a slice of the dim %s, which may be broadcast to %s" % (own, full))
+
+    @staticmethod
+    def sliced(own: Size, taken: Size, group: Tuple[Span, ...], begin: Size, step: int) -> Tuple[Span, ...]:
+        """The group of a dim of size `own` of which `taken` elements from `begin` are seen."""
+        if is_unit(own) or (is_static(begin) and begin == 0 and step == 1 and known_equal(own, taken)):
+            return group
+        if all(span.plain for span in group):
+            return (Span(tuple(a for span in group for a in span.axes), None, begin, step, own),)
+        if len(group) == 1:
+            (span,) = group
+            return (Span(span.axes, span.size, begin + step * span.begin, step * span.step, own, span.inner),)
+        return (Span((), None, begin, step, own, group),)
 
     def regroup(self, flat: List[Span], dims: Dims, shown: Dims) -> Groups:
         """Cuts the spans, as one list, along dims. `shown` is the shape that they came from, for the
         message."""
         rest: List[Span] = []
         for span in flat:
-            rest.extend([span] if span.size is not None else [Span((a,)) for a in self.resolve(span.axes)])
+            rest.extend([Span((a,)) for a in self.resolve(span.axes)] if span.plain else [span])
         groups: List[Tuple[Span, ...]] = []
         for dim in reversed(dims):
             taken: List[Span] = []
@@ -198,7 +279,7 @@ class _Placer:
                         % (", ".join(map(str, shown)), ", ".join(map(str, dims)))
                     )
                 taken.insert(0, piece)
-                covered = covered * self.own_size(piece)
+                covered = covered * self.radix(piece)
             groups.insert(0, tuple(taken))
         if rest:
             raise NoCommonAxes(
@@ -207,22 +288,51 @@ class _Placer:
             )
         return tuple(groups)
 
-    def own_size(self, span: Span) -> Size:
+    def radix(self, span: Span) -> Size:
+        if span.radix is not None:
+            return span.radix
         return self.sizes[span.axes[0]] if span.size is None else span.size
 
     def take(self, rest: List[Span], dim: Size, covered: Size) -> Optional[Span]:
-        """The innermost span of `rest`, or the inner part of it, so that covered * its size divides dim."""
+        """The innermost span of `rest`, or the inner part of it, so that covered * its radix divides dim."""
         if not rest:
             return None
-        size = self.own_size(rest[-1])
+        size = self.radix(rest[-1])
         if exact_quotient(dim, covered * size) is not None or (size == 0 and dim == 0):
             return rest.pop()
         needed = exact_quotient(dim, covered)
         outer = exact_quotient(size, needed) if needed is not None else None
         if outer is None or rest[-1].size is not None:
             return None
-        axis = rest.pop().axes[0]
-        self.sizes.extend((outer, needed))
+        cut = self.cut_sliced(rest[-1], outer, needed) if rest[-1].radix is not None else None
+        if rest[-1].radix is None:
+            cut = tuple(Span((a,)) for a in self.cut_axis(rest[-1].axes[0], outer, needed))
+        if cut is None:
+            return None
+        rest[-1] = cut[0]
+        return cut[1]
+
+    def cut_axis(self, axis: int, outer: Size, inner: Size) -> Tuple[int, int]:
+        self.sizes.extend((outer, inner))
         self.split[axis] = (len(self.sizes) - 2, len(self.sizes) - 1)
-        rest.append(Span((self.split[axis][0],)))
-        return Span((self.split[axis][1],))
+        return self.split[axis]
+
+    def cut_sliced(self, span: Span, outer: Size, inner: Size) -> Optional[Tuple[Span, Span]]:
+        """A sliced span as two, of radixes outer and inner; None where its elements are neither whole pieces
+        of `inner` nor inside of one nor a whole number of pieces apart."""
+        if span.inner:
+            return None
+        axes = self.resolve(span.axes)
+        count = product(self.sizes[a] for a in axes)
+        first, pieces = exact_quotient(span.begin, inner), exact_quotient(count, inner)
+        if span.step == 1 and first is not None and pieces is not None and len(axes) == 1:
+            high, low = self.cut_axis(axes[0], pieces, inner)
+            return Span((high,), None, first, 1, outer), Span((low,))
+        if not (is_static(span.begin) and is_static(inner)):
+            return None
+        at, within = divmod(span.begin, inner)
+        if is_static(count) and within + (count - 1) * span.step < inner:
+            return Span((), None, at, 1, outer), Span(axes, None, within, span.step, inner)
+        if span.step % inner == 0:
+            return Span(axes, None, at, span.step // inner, outer), Span((), None, within, 1, inner)
+        return None

@@ -11,6 +11,7 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF, DType
 from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.moves import KINDS, value_positions
 from tf_autofuse.lowering.rows import COMPOSITION, row_of
 from tf_autofuse.lowering.views import LIKE, SAME_DIMS
 from tf_autofuse.ops.table import support
@@ -28,6 +29,7 @@ class Eligibility:
         self._config = config
         self._target = target
         self._refused = refused
+        self._families = config.families_for(target)
         self._by_dtype: Dict[tuple, Optional[NodeVerdict]] = {}
         self._on_cpu: Dict[str, bool] = {}
         self._no_row: Dict[str, NodeVerdict] = {}
@@ -58,8 +60,11 @@ class Eligibility:
             return ()
         if op in _FILL_VALUE:
             return _FILL_VALUE[op]
-        if row_of(op).kind == "view":
+        kind = row_of(op).kind
+        if kind == "view":
             return (0,)
+        if kind in KINDS:
+            return value_positions(op, len(self._view.inputs[node]))
         return tuple(range(len(self._view.inputs[node])))
 
     def verdict(self, node: int) -> Optional[NodeVerdict]:
@@ -74,6 +79,9 @@ class Eligibility:
             return found
         if node in self._refused:
             return self._refused[node]
+        family = row_of(op).family
+        if family not in self._families:
+            return NodeVerdict(reasons.FAMILY, "%s is of the family %s, which is off" % (op, family))
         return self._skip_verdict(node, op) or self._place_verdict(node, op) or self._dtype_verdict(node, op)
 
     def _skip_verdict(self, node: int, op: str) -> Optional[NodeVerdict]:

@@ -1,21 +1,23 @@
-"""From a nest's body to its HintGraph and FusedGraph.
+"""From a nest's body to its HintGraphs and FusedGraph.
 
-On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, and the tensors that the fused
-op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast nodes stand as
+On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the tensors
+that the fused op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast nodes stand as
 late as possible: every node is computed over the axes that its operands extend along, and widened only where
 it meets a larger one.
 """
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Load, Store, Tensor
-from tf_autofuse.ir.loop_layout import Layout, NoCommonAxes, Spot, layout
+from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Store, Tensor
+from tf_autofuse.ir.loop_layout import Groups, NoCommonAxes, Place, Spot
+from tf_autofuse.ir.loop_parts import Part, Placement, placements
 from tf_autofuse.lowering.symbols import Dims, RegionSizes, SymbolTable, UnreadableSize
 from tf_autofuse.symbolic.guards import Guard
+from tf_autofuse.symbolic.size import Size
 
 
 class Interface(NamedTuple):
@@ -47,19 +49,26 @@ def emit(
 ) -> FusedGraph:
     """stores: in the order of interface.outputs. Raises EmitFailure."""
     try:
-        placed = layout(stores)
+        placed = placements(stores)
         sizes = RegionSizes(table, [dims for _, _, dims in interface.inputs])
-        axes = sizes.local_dims(placed.sizes)
+        axes = [sizes.local_dims(p.layout.sizes) for p in placed]
         out_dims = [sizes.local_dims(dims) for _, _, dims in interface.outputs]
         needed = _guards(sizes, guards)
-        body = _Body(name, placed, axes, sizes, interface)
-        body.run(stores)
+        outputs = {store.tensor: number for number, store in enumerate(stores)}
+        bodies = []
+        for number, (placement, local) in enumerate(zip(placed, axes)):
+            graph_name = name if len(placed) == 1 else "%s_p%d" % (name, number)
+            bodies.append(_Body(graph_name, placement, local, sizes, interface))
+            bodies[-1].run(outputs)
     except NoCommonAxes as error:
         raise EmitFailure(AXES, error.reason)
     except UnreadableSize as error:
         raise EmitFailure(UNREADABLE_SIZE, str(error), error.symbols)
     variables = tuple(sizes.variables)
-    body.builder.sizes = variables
+    graphs = []
+    for body in bodies:
+        body.builder.sizes = variables
+        graphs.append(body.builder.graph())
     inputs = tuple(KernelIO(dtype, sizes.local_dims(dims)) for _, dtype, dims in interface.inputs)
     outputs = tuple(KernelIO(dtype, dims) for (_, dtype, _), dims in zip(interface.outputs, out_dims))
     return FusedGraph(
@@ -69,7 +78,7 @@ def emit(
         outputs,
         variables,
         tuple(needed),
-        (body.builder.graph(),),
+        tuple(graphs),
         tuple(n for _, n in interface.members),
     )
 
@@ -86,8 +95,9 @@ def _guards(sizes: RegionSizes, guards: Sequence[Guard]) -> List[Guard]:
 
 
 class _Body:
-    def __init__(self, name: str, placed: Layout, axes: Dims, sizes: RegionSizes, interface: Interface):
-        self.placed = placed._replace(sizes=axes)
+    def __init__(self, name: str, placed: Placement, axes: Dims, sizes: RegionSizes, interface: Interface):
+        self.parts = placed.parts
+        self.placed = placed.layout._replace(sizes=axes)
         self.sizes = sizes
         self.builder = HintBuilder(name, [("z%d" % i, size) for i, size in enumerate(axes)])
         self.names = dict(interface.members)
@@ -96,11 +106,23 @@ class _Body:
         self.refs: Dict[int, TensorRef] = {}
         self.extent: Dict[TensorRef, Tuple[int, ...]] = {}
 
-    def run(self, stores: Sequence[Store]) -> None:
+    def run(self, outputs: Mapping[Tensor, int]) -> None:
         for spot in self.placed.spots:
             self.refs[id(spot)] = self.emit(spot)
-        for index, (store, spot) in enumerate(zip(stores, self.placed.stores)):
-            self.builder.store(self.refs[id(spot)], index, origin=self.origin(store.tensor[0]))
+        for part, spot in zip(self.parts, self.placed.stores):
+            self.store(part, spot, outputs[part.tensor])
+
+    def store(self, part: Part, spot: Spot, index: int) -> None:
+        ref, origin = self.refs[id(spot)], self.origin(part.tensor[0])
+        if all(part.expr.dims[i] is d or part.expr.dims[i] == d for i, d in enumerate(part.whole)):
+            self.builder.store(ref, index, origin=origin)
+            return
+        whole = self.sizes.local_dims(part.whole)
+        place = self.placed.place(self.local(spot.groups), whole)
+        offset: Size = 0
+        for begin, stride in zip(part.begin, place.dim_strides):
+            offset = offset + self.sizes.local(begin) * stride
+        self.builder.store(ref, index, self.strides(place), origin, offset)
 
     def origin(self, node: int) -> Tuple[str, ...]:
         return (self.names[node],) if node in self.names else ()
@@ -117,6 +139,8 @@ class _Body:
             ref = self.builder.op("Cast", args[0], dtype=expr.dtype, origin=origin)
             self.extent[ref] = self.extent.get(args[0], ())
             return ref
+        if isinstance(expr, Gather):
+            return self.gather(spot, args[0], origin)
         if not isinstance(expr, Call):
             return args[0]  # dims are a matter of where it stands, not of what it is
         shaped = [self.extent[arg] for arg in args if arg in self.extent]
@@ -126,26 +150,49 @@ class _Body:
         self.extent[ref] = extent
         return ref
 
-    def load(self, spot: Spot, origin) -> TensorRef:
-        local = spot
-        if any(span.size is not None for group in spot.groups for span in group):
-            local = Spot(
-                spot.expr,
-                tuple(
-                    tuple(s if s.size is None else s._replace(size=self.sizes.local(s.size)) for s in group)
-                    for group in spot.groups
-                ),
-            )
-        strides = self.placed.load_strides(local)
-        extent = tuple(int(s is not None) for s in strides)
-        tensor = spot.expr.tensor
+    def local(self, groups: Groups) -> Groups:
+        """The groups in the region's symbols."""
+        if all(span.plain for group in groups for span in group):
+            return groups
+        return tuple(tuple(span.mapped(self.sizes.local) for span in group) for group in groups)
+
+    def strides(self, place: Place) -> Dims:
+        """0 along axes that the tensor does not extend along or that have one element."""
+        return tuple(
+            0 if s is None or is_one(a) else s for s, a in zip(place.strides, self.placed.sizes)
+        )
+
+    def data_of(self, tensor: Tensor) -> TensorRef:
         if tensor not in self.data:
             self.data[tensor] = self.builder.data(*self.inputs[tensor])
-        ref = self.builder.load(
-            self.data[tensor],
+        return self.data[tensor]
+
+    def load(self, spot: Spot, origin) -> TensorRef:
+        place = self.placed.place(self.local(spot.groups))
+        extent = tuple(int(s is not None) for s in place.strides)
+        data = self.data_of(spot.expr.tensor)
+        ref = self.builder.load(data, extent, self.strides(place), place.offset, origin)
+        self.extent[ref] = extent
+        return ref
+
+    def gather(self, spot: Spot, index: TensorRef, origin) -> TensorRef:
+        """The gathered dim has a digit of its own: no axes, the index instead."""
+        expr: Gather = spot.expr
+        axis, rank = expr.axis, len(expr.args[0].dims)
+        params = self.sizes.local_dims(expr.params)
+        groups = spot.groups[:axis] + ((),) + spot.groups[axis + rank :]
+        place = self.placed.place(self.local(groups), params)
+        over = self.extent.get(index, (0,) * len(place.strides))
+        extent = tuple(int(s is not None or bool(i)) for s, i in zip(place.strides, over))
+        ref = self.builder.gather(
+            self.data_of(expr.tensor),
+            index,
             extent,
-            tuple(0 if s is None or is_one(a) else s for s, a in zip(strides, self.placed.sizes)),
-            origin=origin,
+            self.strides(place),
+            place.dim_strides[axis],
+            params[axis],
+            place.offset,
+            origin,
         )
         self.extent[ref] = extent
         return ref

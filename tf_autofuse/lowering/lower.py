@@ -6,8 +6,11 @@ load it) when
     - something that is not fused reads it, or control edges lead to or from it,
     - it has more consumers than recomputation_threshold,
     - a consumer is on another device or in another while frame,
-    - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads.
-All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where that
+    - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads (for each part of a
+      concat),
+    - it is gathered from, or sliced although it gathers (TF looks at all indices).
+An op with several outputs (Split) is only ever inlined: where one of them would have to be stored, it is left
+to TF. All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where that
 pays.
 
 On exit every node has a box or a NodeVerdict that says why not. Nothing raises for what a graph contains.
@@ -19,6 +22,7 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.dtypes import BY_TF, DType, FLOAT32
 from tf_autofuse.ir.loop_ir import (
+    Concat,
     DEMOTE,
     Dims,
     Expr,
@@ -30,21 +34,26 @@ from tf_autofuse.ir.loop_ir import (
     WIDEN,
     constant_of,
 )
-from tf_autofuse.ir.loop_layout import NoCommonAxes, layout
+from tf_autofuse.ir.loop_layout import NoCommonAxes
+from tf_autofuse.ir.loop_parts import placements
 from tf_autofuse.lowering.eligibility import Eligibility
 from tf_autofuse.lowering.graph_view import GraphView, NodeRef
 from tf_autofuse.lowering.handler import HALVES, LoopHandler, TargetRefusal, plain
 from tf_autofuse.lowering.liveness import Liveness, liveness_of
+from tf_autofuse.lowering.moves import KINDS, lower_move
 from tf_autofuse.lowering.precision_mode import low_precision
 from tf_autofuse.lowering.rows import row_of
+from tf_autofuse.lowering.shape_folding import ShapeValues
 from tf_autofuse.lowering.symbols import ShapesDiffer, SymbolTable
 from tf_autofuse.lowering.views import Refused, lower_fill, lower_view
 from tf_autofuse.ops.schema import Refusal
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import is_static, known_equal
 
-#: Most tensors that inlining lets one expression load (GE's max_load_num on 910B).
+#: Most tensors that inlining lets one expression load (GE's max_load_num on 910B); a concat's, per part.
 MAX_LOADS = 4
+#: Most tensors that inlining lets all parts of a concat load: 200 tables with their indices.
+MAX_LOADS_OF_PARTS = 400
 
 Tensor = Tuple[int, int]
 
@@ -70,12 +79,12 @@ class Dimensions:
     def __init__(self, view: GraphView, symbols: SymbolTable):
         self._view = view
         self._symbols = symbols
-        self.found: Dict[int, Dims] = {}
+        self.found: Dict[Tensor, Dims] = {}
 
     def __call__(self, tensor: Tensor) -> Optional[Dims]:
         node, port = tensor
-        if port == 0 and node in self.found:
-            return self.found[node]
+        if tensor in self.found:
+            return self.found[tensor]
         column = self._view.out_shapes[node][port]
         return None if column is None else self._symbols.dims(column)
 
@@ -84,7 +93,16 @@ def lower(
     view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict], forced: Set[int]
 ) -> Lowered:
     """refused: nodes that may not be fused, with the reason; forced: nodes to be realized in any case."""
-    return _Lowering(view, config, target, refused, forced).run()
+    refused = dict(refused)
+    while True:
+        lowering = _Lowering(view, config, target, refused, forced)
+        result = lowering.run()
+        if not lowering.unstorable:
+            return result
+        refused.update((node, _OUTPUT_OUTSIDE) for node in lowering.unstorable)
+
+
+_OUTPUT_OUTSIDE = NodeVerdict(reasons.OUTPUT_OUTSIDE, "an op that is not fused reads an output of it")
 
 
 class _Lowering:
@@ -95,6 +113,7 @@ class _Lowering:
         self.forced = forced
         self.symbols = SymbolTable(view.symbols)
         self.dims_of = Dimensions(view, self.symbols)
+        self.shape_values = ShapeValues(view, self.dims_of)
         self.handler = LoopHandler(self.symbols, target, config.enhances_precision)
         self.builder = self.handler.builder
         self.eligible = Eligibility(view, config, target, refused)
@@ -108,6 +127,7 @@ class _Lowering:
         self.constants: Dict[int, Optional[Expr]] = {}
         self.loads: Dict[Tensor, Expr] = {}
         self.seen_dims: Set[int] = set()
+        self.unstorable: Set[int] = set()  # boxed nodes with several outputs of which one had to be stored
 
     def run(self) -> Lowered:
         for node in range(len(self.view)):
@@ -135,7 +155,9 @@ class _Lowering:
     def realize(self, node: int) -> None:
         """Makes the node's box the root of a nest. A constant's value is inlined wherever it is read."""
         box = self.boxes.get(node)
-        if box is not None and constant_of(box.expr) is None:
+        if box is not None and box.outputs:
+            self.unstorable.add(node)
+        elif box is not None and constant_of(box.expr) is None:
             self.realized.add(node)
 
     def try_box(self, node: int) -> Optional[NodeVerdict]:
@@ -147,6 +169,7 @@ class _Lowering:
                 at not in values
                 or view.devices[source] != view.devices[node]
                 or view.frames[source] != view.frames[node]
+                or self.needs_tensor(node, at, source)
             ):
                 self.realize(source)
         try:
@@ -164,12 +187,13 @@ class _Lowering:
         except Refused as refusal:
             return refusal.verdict
         self.boxes[node] = box
-        self.dims_of.found[node] = box.expr.dims
+        for port, expr in enumerate(box.outputs or (box.expr,)):
+            self.dims_of.found[node, port] = expr.dims
         if self.handler.guards:
             self.guards[node] = tuple(self.handler.guards)
         if (
             node in self.forced
-            or len(view.consumers[node]) > self.threshold
+            or (len(view.consumers[node]) > self.threshold and not box.outputs)
             or not view.consumers[node]
             or view.control_inputs[node]
             or view.control_outputs[node]
@@ -177,15 +201,27 @@ class _Lowering:
             self.realize(node)
         return None
 
+    def needs_tensor(self, node: int, at: int, source: int) -> bool:
+        """Whether the node must read input `at` from memory: what it gathers from, or slices although that
+        gathers."""
+        box, kind = self.boxes.get(source), row_of(self.view.ops[node]).kind
+        if box is None:
+            return False
+        if kind == "gather" and at == 0:
+            return not isinstance(box.expr, Load)
+        return kind in ("slice", "split") and bool(box.gathered)
+
     def too_big(self, box: KernelBox) -> bool:
         if not box.inlined:
             return False
-        if box.size > self.max_size or len(box.loads) > MAX_LOADS:
+        if box.size > self.max_size * box.parts:
             return True
-        if not box.hard:
+        if len(box.loads) > min(MAX_LOADS * box.parts, MAX_LOADS_OF_PARTS):
+            return True
+        if not box.hard and box.parts == 1:
             return False
         try:
-            layout([Store((box.node, 0), box.expr)])
+            placements([Store((box.node, 0), expr) for expr in box.outputs or (box.expr,)])
         except NoCommonAxes:
             return True
         return False
@@ -201,7 +237,8 @@ class _Lowering:
         inlined: List[KernelBox] = []
         for at in values:
             source, port = view.inputs[node][at]
-            args.append(self.value(node, source, port))
+            in_memory = row.kind == "gather" and at == values[0]
+            args.append(self.tensor(node, source, port) if in_memory else self.value(node, source, port))
             inner = self.boxes.get(source)
             if inner is not None and source not in self.realized and inner not in inlined:
                 if constant_of(inner.expr) is None or self.goes_along(source):
@@ -211,24 +248,36 @@ class _Lowering:
         wide = [a.dtype for a in args if a.dtype in HALVES] if row.kind == "elementwise" else []
         self.handler.begin(node, ref.name, ref.op, self.low.dtype if low else (wide[0] if wide else None))
         hard = False
+        exprs: List[Expr] = []
         if row.kind == "elementwise":
-            expr = self.elementwise(ref, row, args, out_dtype, low)
+            exprs.append(self.elementwise(ref, row, args, out_dtype, low))
         elif row.kind == "view":
             expr, hard = lower_view(self, ref, args[0])
+            exprs.append(expr)
+        elif row.kind in KINDS:
+            exprs = lower_move(self, ref, args)
+            hard = ref.op == "Tile"
         else:
-            expr = lower_fill(self, ref, args)
-        expr = self.settle(ref, expr)
+            exprs.append(lower_fill(self, ref, args))
+        exprs = [self.settle(ref, port, expr) for port, expr in enumerate(exprs)]
         loads = frozenset(arg.tensor for arg in args if isinstance(arg, Load))
+        gathered = frozenset([args[0].tensor] if row.kind == "gather" else ())
         for inner in inlined:
             loads |= inner.loads
+            gathered |= inner.gathered
+        parts = sum(b.parts - 1 for b in inlined) + 1
         return KernelBox(
             node,
-            expr,
+            exprs[0],
             tuple(inlined),
-            row.kind == "elementwise" or ref.op == "BroadcastTo",
+            row.kind == "elementwise" or row.kind in KINDS or ref.op == "BroadcastTo",
             self.handler.made + sum(b.size for b in inlined),
             loads,
             hard or any(b.hard for b in inlined),
+            parts + (len(exprs[0].args) - 1 if isinstance(exprs[0], Concat) else 0),
+            row.kind in ("slice", "split"),
+            gathered,
+            tuple(exprs) if len(exprs) > 1 else (),
         )
 
     def goes_along(self, node: int) -> bool:
@@ -264,7 +313,14 @@ class _Lowering:
                 return constant
         box = self.boxes.get(source)
         if box is not None and (source not in self.realized or constant_of(box.expr) is not None):
-            return box.expr
+            return box.output(port)
+        return self.tensor(reader, source, port)
+
+    def tensor(self, reader: int, source: int, port: int) -> Expr:
+        """The tensor as it lies in memory; a view of one stays a Load of that."""
+        view, box = self.view, self.boxes.get(source)
+        if box is not None and source not in self.realized and isinstance(box.output(port), Load):
+            return box.output(port)
         tensor = (source, port)
         load = self.loads.get(tensor)
         if load is None:
@@ -292,10 +348,10 @@ class _Lowering:
             self.constants[node] = expr
         return self.constants[node]
 
-    def settle(self, ref: NodeRef, expr: Expr) -> Expr:
+    def settle(self, ref: NodeRef, port: int, expr: Expr) -> Expr:
         """Makes the expression's dims and the columns' dims one: run-time dims that TF's shape function could
         not tell are bound to what lowering found; where TF knows more, TF's dims count, under a guard."""
-        column = self.view.out_shapes[ref.id][0]
+        column = self.view.out_shapes[ref.id][port]
         if column is None or expr.dims == column:
             return expr
         if len(column) != len(expr.dims):

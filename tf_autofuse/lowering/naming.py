@@ -9,10 +9,19 @@ from typing import Dict, List, Sequence, Tuple
 
 from tf_autofuse.ir.loop_ir import Call, Cast, Expr, NARROW, USER, WIDEN, reachable
 from tf_autofuse.lowering.graph_view import GraphView
-from tf_autofuse.lowering.rows import COMPOSITION, composed_ops
+from tf_autofuse.lowering.rows import COMPOSITION, composed_ops, row_of
 
+#: Families that a fused op is named after, the first that is inside; pointwise where none is.
+STRONGEST = ("reduce", "concat", "gather", "transpose", "split", "slice")
 #: Longest name (GE's max_op_name_len).
 MAX_NAME = 140
+
+
+def kind_of(view: GraphView, nodes: Sequence[int]) -> str:
+    """The strongest family among the nodes, for the fused op's name."""
+    rows = [row_of(view.ops[node]) for node in nodes]
+    kinds = {row.kind for row in rows if row is not None}
+    return next((family for family in STRONGEST if family in kinds), "pointwise")
 
 
 def op_types(view: GraphView, nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:

@@ -24,13 +24,16 @@ from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.emit import EmitFailure, Interface, emit
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.lower import lower
-from tf_autofuse.lowering.naming import fused_name, op_types
+from tf_autofuse.lowering.naming import fused_name, kind_of, op_types
 from tf_autofuse.symbolic.size import symbols_of
 
 Tensor = Tuple[int, int]
 
 #: How often planning starts over; after the last time regions that cannot be emitted are given up whole.
 MAX_ATTEMPTS = 4
+
+
+SEVERAL_APART = NodeVerdict(reasons.OUTPUT_OUTSIDE, "its outputs end up in different regions")
 
 
 class Region(NamedTuple):
@@ -174,7 +177,9 @@ class _Planner:
             if owner.setdefault(member, nest.key) != nest.key
         }
         if apart and not self.last:
-            self.forced |= apart
+            several = {node for node in apart if self.lowered.boxes[node].outputs}
+            self.forced |= apart - several
+            self.refused.update((node, SEVERAL_APART) for node in several)
             return False
         for nest in nests:
             mine = apart.intersection(nest.members)
@@ -189,6 +194,9 @@ class _Planner:
     def worth(self, nest: Nest, pairs: Sequence[Refused]) -> bool:
         """Whether the nest is to become a region."""
         if nest.members[0] in self.kept:
+            return False
+        if not nest.moving:
+            self.keep(nest, NodeVerdict(reasons.LIFTED, "it only takes parts of other data"))
             return False
         if len(nest.computing) >= 2 or (nest.computing and self.config.disable_lifting):
             return True
@@ -224,11 +232,12 @@ class _Planner:
         taken = tuple((tensor,) + self.described(tensor) for tensor in inputs)
         given = tuple(((box.node, 0), box.expr.dtype, box.expr.dims) for box in outputs)
         nodes = tuple(sorted(members))
-        name = fused_name("pointwise", number, op_types(view, nodes, [s.expr for s in stores]))
+        kind = kind_of(view, nodes)
+        name = fused_name(kind, number, op_types(view, nodes, [s.expr for s in stores]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
         fused = emit(
             name,
-            "pointwise",
+            kind,
             stores,
             Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
             guards,

@@ -134,8 +134,9 @@ class TfOp:
     """A TensorFlow op.
 
     names: TF op types that share the row. kind: 'elementwise' (incl. broadcasting), 'view' (moves no data:
-    Identity, Reshape, ...; lowering/views.py knows them by name) or 'fill' (BroadcastTo, Fill, ZerosLike,
-    OnesLike). dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered
+    Identity, Reshape, ...; lowering/views.py knows them by name), 'fill' (BroadcastTo, Fill, ZerosLike,
+    OnesLike), or the fusion family of an op that puts elements elsewhere ('transpose', 'slice', 'split',
+    'concat', 'gather'; lowering/moves.py knows them by name). dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered
     for; never more. inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read
     as constants. Fill's
         value is its input 1.
@@ -158,6 +159,16 @@ class TfOp:
     inputs: int = -1
     lane_varies: bool = False
     refuse: Mapping[Tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        """The kernel family that turns the op's fusion on or off (config_table.FAMILIES, ALWAYS_ON)."""
+        return {"view": "elementwise", "fill": "broadcast"}.get(self.kind, self.kind)
+
+    @property
+    def computes(self) -> bool:
+        """Whether `lower` says what it computes, 16-bit floats in float32."""
+        return self.kind in ("elementwise", "reduce")
 
 
 class Node:

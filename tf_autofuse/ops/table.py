@@ -8,8 +8,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
 from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math,
                              ascir_reduce, tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view,
-                             tf_compare_select,
-                             tf_grad, tf_math)
+                             tf_compare_select, tf_gather, tf_grad, tf_layout, tf_math)
 from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
 from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
 
@@ -33,7 +32,7 @@ ASC_OPS: Mapping[str, AscOp] = _index(
     lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
     tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS +
-    tf_grad.ROWS + tf_cast_fill_view.ROWS, lambda row: row.names)
+    tf_grad.ROWS + tf_cast_fill_view.ROWS + tf_layout.ROWS + tf_gather.ROWS, lambda row: row.names)
 
 
 class Support(NamedTuple):

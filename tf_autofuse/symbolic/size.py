@@ -182,6 +182,11 @@ def known_equal(a: Size, b: Size) -> bool:
     return a.expr == b.expr or _load().always_equal(a.expr, b.expr)
 
 
+def known_nonnegative(size: Size) -> bool:
+    """Whether size >= 0 follows from its form. False means: not known, or known not to be."""
+    return size >= 0 if is_static(size) else _load().is_nonnegative(size.expr)
+
+
 def exact_quotient(a: Size, b: Size) -> Optional[Size]:
     """The size q with q * b == a for every value of the symbols, or None where there is none or it is not
     found.
