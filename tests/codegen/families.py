@@ -1,4 +1,5 @@
-"""Regions of the families that move, reduce and gather, and of several nests: written by hand, run end to end."""
+"""Regions of the families that move, reduce and gather, and of several nests: written by hand, run end to
+end."""
 
 from typing import Dict, NamedTuple, Sequence, Tuple
 
@@ -45,7 +46,8 @@ def softmax(shape, dims=None) -> Family:
     x = b.load(b.data(0, FLOAT32), full, origin=("x",))
     top = b.reduce("Max", x, last, origin=("Max",))
     e = b.op("Exp", b.op("Sub", x, b.broadcast_to(top, full), origin=("Sub",)), origin=("Exp",))
-    b.store(b.op("Div", e, b.broadcast_to(b.reduce("Sum", e, last, origin=("Sum",)), full), origin=("Div",)), 0)
+    b.store(b.op("Div", e, b.broadcast_to(b.reduce("Sum", e, last, origin=("Sum",)), full), origin=("Div",)),
+            0)
     return family("Softmax", (b,), [(FLOAT32, shape)], [(FLOAT32, shape)], dims or own(shape))
 
 
@@ -99,7 +101,8 @@ def positions(shape=(13, 70)) -> Family:
     x = b.load(b.data(0, FLOAT32), (1, 1))
     b.store(b.reduce("ArgMax", x, (1,), dtype=INT64), 0)
     b.store(b.reduce("ArgMin", x, (0,), dtype=INT32), 1)
-    return family("ArgMax_ArgMin", (b,), [(FLOAT32, shape)], [(INT64, shape[:1]), (INT32, shape[1:])], own(shape))
+    return family("ArgMax_ArgMin", (b,), [(FLOAT32, shape)], [(INT64, shape[:1]), (INT32, shape[1:])],
+                  own(shape))
 
 
 def concat(shapes, axis) -> Family:
@@ -111,7 +114,8 @@ def concat(shapes, axis) -> Family:
     for number, shape in enumerate(shapes):
         b = builder(shape, "part%d" % number)
         x = b.op("Abs", b.load(b.data(number, FLOAT32), (1,) * len(shape)), origin=("Abs_%d" % number,))
-        b.store(x, 0, tuple(0 if d == 1 else s for d, s in zip(shape, strides)), offset=offset, origin=("concat",))
+        b.store(x, 0, tuple(0 if d == 1 else s for d, s in zip(shape, strides)), offset=offset,
+                origin=("concat",))
         offset += shape[axis] * strides[axis]
         builders.append(b)
     return family("Abs_ConcatV2_%d" % len(shapes), builders, [(FLOAT32, s) for s in shapes],
@@ -135,7 +139,8 @@ def pack(count, dtype, length=100) -> Family:
     b = builder((length,))
     for number in range(count):
         b.store(b.load(b.data(number, dtype), (1,)), 0, (count,), offset=number)
-    return family("Pack", (b,), [(dtype, (length,))] * count, [(dtype, (length, count))], (((length,),) * count,))
+    return family("Pack", (b,), [(dtype, (length,))] * count, [(dtype, (length, count))],
+                  (((length,),) * count,))
 
 
 def transpose(shape, order, dtype=FLOAT32, dims=None) -> Family:
@@ -158,7 +163,8 @@ def transposed_store(rows=60, columns=90) -> Family:
     b.store(x, 0, (1, rows))
     b.store(x, 1)
     shape = (rows, columns)
-    return family("Abs_Transpose", (b,), [(FLOAT32, shape)], [(FLOAT32, shape[::-1]), (FLOAT32, shape)], own(shape))
+    return family("Abs_Transpose", (b,), [(FLOAT32, shape)], [(FLOAT32, shape[::-1]), (FLOAT32, shape)],
+                  own(shape))
 
 
 def every_other(dtype, rows=30, columns=41) -> Family:
@@ -176,7 +182,8 @@ def embedding(count=50, index=INT32) -> Family:
     b.store(b.op("Mul", x, b.scalar(2.0, FLOAT32)), 0)
     b.store(x, 1)
     dims = tuple(((n, c), (count,)) for n, c in ((9, 4), (5, 1), (100, 300)))
-    return family("GatherV2_Mul", (b,), [(FLOAT32, (S0, S1)), (index, (count,))], [(FLOAT32, (count, S1))] * 2, dims, 5)
+    return family("GatherV2_Mul", (b,), [(FLOAT32, (S0, S1)), (index, (count,))],
+                  [(FLOAT32, (count, S1))] * 2, dims, 5)
 
 
 def pooling(batch=20, length=7, table=50, width=9) -> Family:
@@ -196,7 +203,8 @@ def columns_by_index(rows=6, columns=40, count=33) -> Family:
     b = builder((rows, count))
     index = b.load(b.data(1, INT32), (0, 1))
     b.store(b.op("Abs", b.gather(b.data(0, FLOAT32), index, (1, 1), (columns, 0), 1, columns)), 0)
-    return family("GatherV2_Abs", (b,), [(FLOAT32, (rows, columns)), (INT32, (count,))], [(FLOAT32, (rows, count))],
+    return family("GatherV2_Abs", (b,), [(FLOAT32, (rows, columns)), (INT32, (count,))],
+                  [(FLOAT32, (rows, count))],
                   (((rows, columns), (count,)),), columns)
 
 
@@ -209,7 +217,8 @@ def chain() -> Family:
     last = builder((40, 300), "last")
     x = last.workspace_load(0, FLOAT32, (1, 1), (1, 40))
     last.store(last.op("Add", x, last.scalar(1.0, FLOAT32)), 0)
-    return family("Abs_Transpose_Add_Relu", (first, beside, last), [(FLOAT32, (300, 40)), (FLOAT32, (7, 100))],
+    return family("Abs_Transpose_Add_Relu", (first, beside, last),
+                  [(FLOAT32, (300, 40)), (FLOAT32, (7, 100))],
                   [(FLOAT32, (40, 300)), (FLOAT32, (7, 100))], (((300, 40), (7, 100)),))
 
 
@@ -233,9 +242,11 @@ def families() -> Dict[str, Family]:
         "split_concat": split_concat(), "pack": pack(3, FLOAT32), "pack_bytes": pack(2, UINT8),
         "transpose": transpose((S1, S0), (1, 0), FLOAT32),
         "transpose_201": transpose((3, 5, 7), (2, 0, 1)), "transpose_210": transpose((3, 5, 70), (2, 1, 0)),
-        "transpose_16": transpose((50, 70), (1, 0), INT16), "transpose_64": transpose((50, 70), (1, 0), INT64),
+        "transpose_16": transpose((50, 70), (1, 0), INT16),
+        "transpose_64": transpose((50, 70), (1, 0), INT64),
         "transposed_store": transposed_store(), "every_other": every_other(FLOAT32),
-        "embedding": embedding(), "pooling": pooling(), "columns_by_index": columns_by_index(), "chain": chain(),
+        "embedding": embedding(), "pooling": pooling(), "columns_by_index": columns_by_index(),
+        "chain": chain(),
     }
     made["transpose"] = transpose((S0, S1), (1, 0), dims=tuple(
         (d, d[::-1]) for d in ((5, 7), (1, 9), (9, 1), (600, 700), (3, 2000), (0, 5))))

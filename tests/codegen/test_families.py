@@ -1,4 +1,5 @@
-"""Kernels that reduce, move, gather or have several nests, on the twin against the graph's meaning on numpy."""
+"""Kernels that reduce, move, gather or have several nests, on the twin against the graph's meaning on
+numpy."""
 
 import dataclasses
 
@@ -58,7 +59,8 @@ def kernels(build_settings):
             verify_impl(impl.graph)
         made[name] = impls, generate(fused, impls, MACHINE, None)
     result = Kernels()
-    for (name, (impls, _)), binary in zip(made.items(), build_kernels([s for _, s in made.values()], build_settings)):
+    for (name, (impls, _)), binary in zip(made.items(), build_kernels([s for _, s in made.values()],
+                                                                      build_settings)):
         assert not isinstance(binary, BuildFailure), "%s: %s\n%s" % (name, binary.reason, binary.log)
         result[name] = impls, binary
     return result
@@ -84,7 +86,8 @@ def test_results(kernels, name):
         run(kernels, name, dims, seed)
 
 
-SMALL_UB = {"softmax": 64, "layer_norm": 64, "reduce_columns": 128, "transpose": 40, "pooling": 40, "concat_16": 16,
+SMALL_UB = {"softmax": 64, "layer_norm": 64, "reduce_columns": 128, "transpose": 40, "pooling": 40,
+            "concat_16": 16,
             "chain": 24, "embedding": 16, "integers": 64}
 
 
@@ -167,7 +170,8 @@ def test_an_empty_table_has_no_plan(kernels):
 
 
 def test_columns_too_wide_for_ub_are_tiled_twice():
-    """[3000, 40000] summed over axis 0: neither all rows of a few columns nor all columns of a few rows fit."""
+    """[3000, 40000] summed over axis 0: neither all rows of a few columns nor all columns of a few rows
+    fit."""
     impls = scheduled(FAMILIES["reduce_wide_columns"].fused)
     assert any(i.way == "parts" and i.second for i in impls)
     assert generate(FAMILIES["reduce_wide_columns"].fused, impls, MACHINE, None)
@@ -179,7 +183,8 @@ def test_device_source(golden, name):
     sources = generate(fused, scheduled(fused), MACHINE, None)
     golden(name + ".kernel.cpp", sources.text("kernel.cpp"))
     assert sources == generate(fused, scheduled(fused), MACHINE, None)
-    assert all(len(line) <= 110 or line.lstrip().startswith("//") for line in sources.text("kernel.cpp").splitlines())
+    assert all(len(line) <= 110 or line.lstrip().startswith("//")
+               for line in sources.text("kernel.cpp").splitlines())
 
 
 @pytest.mark.parametrize("name", ["softmax_long", "embedding"])

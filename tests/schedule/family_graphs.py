@@ -1,5 +1,5 @@
-"""Random HintGraphs of the families that move and reduce: reductions over any axes, copies of any order of strides,
-gathers. Numbers are small integers, so that sums are exact in any order."""
+"""Random HintGraphs of the families that move and reduce: reductions over any axes, copies of any order of
+strides, gathers. Numbers are small integers, so that sums are exact in any order."""
 from hypothesis import strategies as st
 
 from tests.schedule.graphs import Sample

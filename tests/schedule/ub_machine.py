@@ -209,7 +209,8 @@ class UbMachine:
             target[dst:dst + result.size] = result
 
     def _transpose(self, node, plan, size):
-        rows, cols, src_stride, dst_stride = map(size, (plan.rows, plan.cols, plan.src_stride, plan.dst_stride))
+        rows, cols, src_stride, dst_stride = map(size, (plan.rows, plan.cols, plan.src_stride,
+                                                        plan.dst_stride))
         item = node.y.dtype.bytes
         assert item in (2, 4) and src_stride * item % 32 == 0 and dst_stride * item % 32 == 0
         source = self._tensor(node.inputs[0]).copy()
@@ -303,7 +304,8 @@ def reference(graph, values, inputs, output_sizes):
             repeats = [evaluate(r, values) for r in n.y.repeats]
             tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], repeats)
         elif n.type == "Store":
-            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node], [evaluate(r, values) for r in n.y.repeats])
+            tensors[n.name] = np.broadcast_to(tensors[n.inputs[0].node],
+                                              [evaluate(r, values) for r in n.y.repeats])
         elif n.type == "Output":
             outputs[n.attr("index")] = tensors[n.inputs[0].node].ravel()
         else:

@@ -8,7 +8,8 @@ from typing import Dict, List
 from tf_autofuse.ir.asc_graph import Position, TensorRef
 from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.axes import is_reduction
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan, ReducePlan,
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan,
+                                             ReducePlan,
                                              TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import is_static, known_equal
 
@@ -112,7 +113,8 @@ def _check_memory(impl: ImplGraph, machine: Machine) -> None:
         for r in n.inputs:
             last[r] = at[n.name]
             made = impl.graph.node(r.node)
-            if made.type not in ("Data", "Scalar", "Workspace") and made.sched.loop_axis == -1 != n.sched.loop_axis:
+            if made.type not in ("Data", "Scalar",
+                                 "Workspace") and made.sched.loop_axis == -1 != n.sched.loop_axis:
                 last[r] = _FOREVER
     stored = {n.inputs[0].node for n in impl.graph.of_type("Store")}
     owners: Dict[object, List[TensorRef]] = {}

@@ -21,22 +21,23 @@ Node types that codegen meets, beside Data, Scalar, Output and the op table's
     Broadcast     plan(node): BroadcastPlan, in UB only; broadcasts along outer axes are gone. Its input may
                   be a Scalar (then kind 'fill' from a literal).
     RemovePad     plan(node): PadPlan; rows padded to 32 B -> dense rows.
-    Transpose     plan(node): TransposePlan; 16 and 32-bit data, for copies whose GM order is not the loops'. Where
-                  there is none for a copy, each element has a 32 B block of its own in UB: behind a Load a
-                  RemovePad of rows of one element follows, before a Store stands a Broadcast of kind 'columns'.
+    Transpose     plan(node): TransposePlan; 16 and 32-bit data, for copies whose GM order is not the loops'.
+                  Where there is none for a copy, each element has a 32 B block of its own in UB: behind a
+                  Load a RemovePad of rows of one element follows, before a Store stands a Broadcast of kind
+                  'columns'.
     Gather        plan(node): GatherPlan; its second input is the index tensor.
     Copy          plan(node): ElementPlan; UB -> UB by DataCopy of `count` rounded up to whole 32 B.
-    a reduction   (attr axes) plan(node): ReducePlan; one step along neighbouring axes in UB. The form 'last' or
-                  'first' of the op's row is the call.
+    a reduction   (attr axes) plan(node): ReducePlan; one step along neighbouring axes in UB. The form 'last'
+                  or 'first' of the op's row is the call.
     compute       plan(node): ElementPlan: the `count` of the call.
     A Scalar input of a compute node always has a form ('scalar1' or 'scalar0') in the op's row; where it had
     none, the schedule has put a Broadcast from the Scalar before it, so codegen needs no buffers of its own.
 
 Memory: outputs[0].memory names the Container
-    VECIN   exactly the results of Loads and of Gathers of rows. AllocTensor, copy, EnQue at the Load; DeQue before the first reader;
-            FreeTensor after the last reader (hoisted: after the loop). Several tensors may share one queue:
-            their life spans (Load to last reader) never overlap, so no EnQue is outstanding while another
-            happens.
+    VECIN   exactly the results of Loads and of Gathers of rows. AllocTensor, copy, EnQue at the Load; DeQue
+            before the first reader; FreeTensor after the last reader (hoisted: after the loop). Several
+            tensors may share one queue: their life spans (Load to last reader) never overlap, so no EnQue is
+            outstanding while another happens.
     VECOUT  exactly the tensors that Stores read. AllocTensor before the producing node; other readers come
             earlier in graph.nodes than the first Store; EnQue + DeQue before the first Store, FreeTensor
             after the last Store. Producer and Stores are all inside of the loop.
@@ -130,8 +131,8 @@ class ReducePlan(NamedTuple):
     """kind 'last': dst[i] = fold of src[i * stride + j] over j < cols, i < rows.
     kind 'first': dst[j] = fold of src[i * stride + j] over i < rows, j < cols; lanes of dst behind them are
     undefined.
-    Rows are `stride` elements apart, a multiple of 32 B. outer: loops around it, outermost first, whose strides
-    are multiples of 32 B.
+    Rows are `stride` elements apart, a multiple of 32 B. outer: loops around it, outermost first, whose
+    strides are multiples of 32 B.
     """
 
     kind: str
@@ -201,10 +202,10 @@ class GatherDim(NamedTuple):
 
 class GatherPlan(NamedTuple):
     """For every index of the loops `outer`, whose strides move GM, dst and the index tensor:
-    kind 'rows': dst[i * ub_stride + j] = gm[gm_offset + index[i] * index_stride + j] for i < count, j < cols; rows
-        ub_stride apart, a multiple of 32 B. The result is a VECIN queue's, as a Load's.
-    kind 'elements': dst[i] = gm[gm_offset + index[i] * index_stride] for i < count, by the scalar unit; VECCALC.
-    limit: indices are in [0, limit). All in elements.
+    kind 'rows': dst[i * ub_stride + j] = gm[gm_offset + index[i] * index_stride + j] for i < count, j < cols;
+        rows ub_stride apart, a multiple of 32 B. The result is a VECIN queue's, as a Load's.
+    kind 'elements': dst[i] = gm[gm_offset + index[i] * index_stride] for i < count, by the scalar unit;
+    VECCALC. limit: indices are in [0, limit). All in elements.
     """
 
     kind: str
@@ -238,11 +239,11 @@ class ImplGraph:
     template: 'general' (rows padded to 32 B wherever vector instructions need it) or 'unaligned' (full-size
     tensors dense, RemovePad after their broadcasts). variant: 'static', 'contiguous' (every dim that might be
     broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: number
-    of the variant within its nest. cut_axis: id of the ORIGINAL axis that is split into tile_out and tile_axis.
-    outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split into
-    block_axis and block_in. vectorized_axes: tile_axis, everything inside of it, and the reduced axes outside of
-    it, outermost first. axis_groups: loop axes by role, (name, ids); 'y', and 'r' for reduced ones. row_align: elements that padded rows are a multiple
-    of.
+    of the variant within its nest. cut_axis: id of the ORIGINAL axis that is split into tile_out and
+    tile_axis. outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split
+    into block_axis and block_in. vectorized_axes: tile_axis, everything inside of it, and the reduced axes
+    outside of it, outermost first. axis_groups: loop axes by role, (name, ids); 'y', and 'r' for reduced
+    ones. row_align: elements that padded rows are a multiple of.
     way, stage: the nest that this is a variant of, see schedule/nests.py. parts_symbol: of a nest of partial
     reductions, the symbol that stands for its number of tiles in the nests behind it, else ''. reduced_size:
     elements that are reduced to one, 1 where none are.

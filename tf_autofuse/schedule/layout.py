@@ -2,9 +2,9 @@
 
 A tensor's pattern is the tuple of vectorized axes that it extends along, outermost first. All tensors of one
 pattern have the same layout, so that elementwise nodes work on plain counts: row-major over the pattern, the
-innermost row padded to `row_align` elements where `padded` holds. Strides are those of a whole tile: where the
-tile axis is the outermost one, what a tail tile uses is the front of the tensor; elsewhere the rest of each row or
-block holds garbage in a tail tile, which instructions work on and no copy to GM takes.
+innermost row padded to `row_align` elements where `padded` holds. Strides are those of a whole tile: where
+the tile axis is the outermost one, what a tail tile uses is the front of the tensor; elsewhere the rest of
+each row or block holds garbage in a tail tile, which instructions work on and no copy to GM takes.
 
 On exit every plan is legal for the instruction that it is for: rows that start at a row stride are 32 B
 aligned, copies that no single DataCopyPad can do have kind 'tile'.
@@ -13,7 +13,8 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.machine import Machine
-from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, GatherDim, GatherPlan, Limit,
+from tf_autofuse.schedule.impl_graph import (CONTAINER_ALIGN, BroadcastDim, BroadcastPlan, GatherDim,
+                                             GatherPlan, Limit,
                                              PadPlan,
                                              ReducePlan, TransferDim, TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import Size, align_up, is_static, known_equal, may_be_broadcast, product
@@ -45,11 +46,12 @@ class Layout(NamedTuple):
 class Tile:
     """The vectorized axes of one cut, and what their extents are.
 
-    axes: ids, outermost first; sizes: id -> Size (a tiled axis: its whole tile); actual: tiled axis -> its extent
-    in the tile at hand; row_align: elements that padded rows are a multiple of.
+    axes: ids, outermost first; sizes: id -> Size (a tiled axis: its whole tile); actual: tiled axis -> its
+    extent in the tile at hand; row_align: elements that padded rows are a multiple of.
     """
 
-    def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Dict[int, Size], row_align: int):
+    def __init__(self, axes: Tuple[int, ...], sizes: Dict[int, Size], actual: Dict[int, Size],
+                 row_align: int):
         self.axes = axes
         self.sizes = sizes
         self.actual = actual
@@ -83,7 +85,8 @@ class Tile:
         return tuple(self.actual.get(a, s) for a, s in zip(layout.pattern, layout.sizes))
 
     def block_sizes(self, layout: Layout, whole: bool) -> Tuple[Size, ...]:
-        """The extents that instructions work on: as laid out, but for the outermost one, which may end early."""
+        """The extents that instructions work on: as laid out, but for the outermost one, which may end
+        early."""
         return self.live_sizes(layout, whole)[:1] + layout.sizes[1:]
 
     def count(self, layout: Layout, whole: bool) -> Size:
@@ -255,7 +258,8 @@ def transpose_plan(tile: Tile, source: Layout, result: Layout, whole: bool) -> T
     row, col = result.pattern[-1], source.pattern[-1]
     extents = dict(zip(source.pattern, sizes))
     outer = tuple(BroadcastDim(extents[a], src[a], dst[a]) for a in result.pattern if a not in (row, col))
-    return TransposePlan(tuple(d for d in outer if not known_equal(d.size, 1)), extents[row], extents[col], src[row],
+    return TransposePlan(tuple(d for d in outer if not known_equal(d.size, 1)), extents[row], extents[col],
+                         src[row],
                          dst[col])
 
 
@@ -274,8 +278,11 @@ def gather_plan(tile: Tile, layout: Layout, index: Layout, node: AscNode, gm_str
         cols, inside = 1, called
     outer = tuple(GatherDim(sizes[a], gm_strides[a], dst[a], idx.get(a, 0)) for a in layout.pattern
                   if a not in inside)
-    count, ub_stride = (sizes[called[0]], dst[called[0]]) if called else (1, align_up(layout.row, tile.row_align))
-    return GatherPlan("rows" if by_rows else "elements", tuple(d for d in outer if not known_equal(d.size, 1)), count,
+    count, ub_stride = (sizes[called[0]], dst[called[0]]) if called else (1,
+                                                                          align_up(layout.row,
+                                                                                   tile.row_align))
+    return GatherPlan("rows" if by_rows else "elements", tuple(d for d in outer
+                                                               if not known_equal(d.size, 1)), count,
                       cols, ub_stride, node.attr("index_stride"), node.attr("index_size"), gm_offset)
 
 

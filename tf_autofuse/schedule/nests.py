@@ -26,7 +26,8 @@ WAYS = ("empty", "whole", "parts")
 
 
 class Nest(NamedTuple):
-    """number: position in the kernel; graph: position in FusedGraph.graphs; impls: the variants, by tiling key.
+    """number: position in the kernel; graph: position in FusedGraph.graphs; impls: the variants, by tiling
+    key.
     """
 
     number: int
@@ -75,8 +76,8 @@ class Workspace(NamedTuple):
 
 
 def nests_of(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Nest, ...]:
-    """The kernel's nests. Raises ValueError where the ImplGraphs are not those of the graphs, or a nest's keys
-    are not 0, 1, ..."""
+    """The kernel's nests. Raises ValueError where the ImplGraphs are not those of the graphs, or a nest's
+    keys are not 0, 1, ..."""
     groups: Dict[Tuple[int, int, int], List[ImplGraph]] = {}
     positions = {g.name: i for i, g in enumerate(fused.graphs)}
     for impl in impls:

@@ -10,7 +10,8 @@ from typing import Dict, List
 
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
 
-#: Nodes that stand for what the graph leaves behind; a Workspace without input is a source and places nothing.
+#: Nodes that stand for what the graph leaves behind; a Workspace without input is a source and places
+#: nothing.
 SINKS = ("Output", "Workspace")
 
 

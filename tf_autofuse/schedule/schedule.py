@@ -1,7 +1,8 @@
 """From a HintGraph to the ImplGraphs of its kernel: variants x tiling cases x templates.
 
-    HintGraph --stages_of--> nests, each: --simplify--> variants (contiguous | strided | static) --cut_positions--> tiling cases
-              --TileGraph--> templates (general | unaligned) --execution_order, allocate--> ImplGraph
+    HintGraph --stages_of--> nests, each: --simplify--> variants (contiguous | strided | static)
+              --cut_positions--> tiling cases --TileGraph--> templates (general | unaligned)
+              --execution_order, allocate--> ImplGraph
 
 On exit: at least one ImplGraph without conditions has a legal tiling for every value of the symbols (a tile
 of one element fits UB); variants that cannot fit UB whatever the tile are left out; each passed
@@ -22,12 +23,14 @@ from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, ImplGra
 from tf_autofuse.schedule.layout import broadcast, gather_plan, pad_plan, reduction, transfer, transpose_plan
 from tf_autofuse.schedule.memory import allocate
 from tf_autofuse.schedule.order import execution_order
-from tf_autofuse.schedule.split import (Cut, axis_groups, cut_positions, innermost_cut, partial_cuts, split_at,
+from tf_autofuse.schedule.split import (Cut, axis_groups, cut_positions, innermost_cut, partial_cuts,
+                                        split_at,
                                         transposing_cuts)
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
 from tf_autofuse.schedule.ways import Stage, stages_of
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, align_up, evaluate, is_static, known_equal, substitute, symbol, to_text
+from tf_autofuse.symbolic.size import (Size, align_up, evaluate, is_static, known_equal, substitute, symbol,
+                                       to_text)
 
 #: Instructions that use the fixed scratch area at the end of UB (machine.SELECT_SCRATCH).
 _SCRATCH_APIS = re.compile(
@@ -41,8 +44,8 @@ _REMOVE_PAD_TMP_BYTES = 256  # the call names the scratch buffer; 16 and 32-bit 
 
 def schedule(graph: AscGraph, machine: Machine,
              table: Mapping[str, AscOp] = ASC_OPS) -> Tuple[ImplGraph, ...]:
-    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key within each nest (schedule/nests.py). Raises
-    ScheduleRefusal where there is none."""
+    """The ImplGraphs of `graph` (form 'hint'), numbered by tiling key within each nest (schedule/nests.py).
+    Raises ScheduleRefusal where there is none."""
     stages = stages_of(graph)
     if len(stages) == 1 and stages[0].reduced_size == 1:
         return _checked(_sure(graph, machine, table), stages[0], machine)
@@ -52,20 +55,21 @@ def schedule(graph: AscGraph, machine: Machine,
         ways.setdefault(stage.way, []).append(_checked(impls, stage, machine))
     usable = [nests for way, nests in ways.items() if all(nests)]
     if not any(impls[0].way != "empty" for nests in usable for impls in nests):
-        raise ScheduleRefusal("%s reduces %s elements to one, which fit UB neither as a whole nor in parts" % (
+        raise ScheduleRefusal("%s reduces %s elements to one: they fit UB neither as a whole nor in parts" % (
             graph.name, to_text(stages[0].reduced_size)))
     return tuple(impl for nests in usable for impls in nests for impl in impls)
 
 
 def _checked(impls: List[ImplGraph], stage: Stage, machine: Machine) -> Tuple[ImplGraph, ...]:
     return tuple(check.check(replace(impl, tiling_key=key, way=stage.way, stage=stage.number,
-                                     parts_symbol=stage.parts_symbol, reduced_size=stage.reduced_size), machine)
+                                     parts_symbol=stage.parts_symbol, reduced_size=stage.reduced_size),
+                                         machine)
                  for key, impl in enumerate(impls))
 
 
 def _variants(graph: AscGraph, machine: Machine, table, partial: bool) -> Tuple[List[ImplGraph], AscGraph]:
-    """All variants that can fit UB, and the simplified graph of the last one. partial: each tile of the outermost
-    reduced axis gives a result of its own."""
+    """All variants that can fit UB, and the simplified graph of the last one. partial: each tile of the
+    outermost reduced axis gives a result of its own."""
     variants: List[Tuple[AscGraph, str, Tuple[Guard, ...]]] = []
     if is_strided(graph):
         contiguous = assume_contiguous(graph)
@@ -172,7 +176,8 @@ def _impl(tiles: TileGraph, variant: str, conditions: Tuple[Guard, ...],
         tile_symbol=split.tile_symbol, tile_actual=split.tile_actual, outer_axes=split.outer,
         merged_axis=split.merged.id, block_axis=split.block_out.id, block_in=split.block_in.id,
         block_symbol=split.block_symbol, vectorized_axes=split.vectorized, axis_groups=axis_groups(split),
-        second=split.second, row_align=tiles.tile.row_align, containers=allocation.containers, tmp_bytes=tuple(tmp),
+        second=split.second, row_align=tiles.tile.row_align, containers=allocation.containers,
+            tmp_bytes=tuple(tmp),
         uses_scratch=_uses_scratch(tiles), limits=tuple(dict.fromkeys(limits)), plans=tuple(plans))
 
 
@@ -196,10 +201,12 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
         return plan
     if tiles.is_reduction(node):
         source = tiles.nodes[node.inputs[0]]
-        _need(tmp, tiles.op(node).scratch_bytes([source.dtype], node.dtype, tile.count(tiles.layout(source), True)))
+        _need(tmp, tiles.op(node).scratch_bytes([source.dtype], node.dtype,
+                                                tile.count(tiles.layout(source), True)))
         return reduction(tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
     if node.type == "Gather":
-        return gather_plan(tile, layout, tiles.layout(tiles.nodes[node.inputs[1]]), node.hint, tiles.gm_strides(node),
+        return gather_plan(tile, layout, tiles.layout(tiles.nodes[node.inputs[1]]), node.hint,
+                           tiles.gm_strides(node),
                            tiles.gm_offset(node), node.gathers_rows, node.hoisted)
     if node.type == "Transpose":
         _need(tmp, _TRANSPOSE_TMP_BYTES)

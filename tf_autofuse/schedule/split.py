@@ -2,8 +2,8 @@
 
 Cutting the loop axis z at a tile size t gives zT (TILE_OUT) and zt (TILE_IN). zt and the axes inside of z lie
 in UB (the vectorized axes); the axes outside of z and zT are the outer loop. They merge into one axis that is
-split over blocks. Axes that a reduction runs along (group r) always lie in UB, those outside of z too; all others
-are of group y. Where the cut axis itself is reduced, each tile gives a partial result.
+split over blocks. Axes that a reduction runs along (group r) always lie in UB, those outside of z too; all
+others are of group y. Where the cut axis itself is reduced, each tile gives a partial result.
 """
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -84,8 +84,8 @@ def split_at(graph: AscGraph, where: Cut) -> SplitAxes:
     second, second_axes = None, ()
     if where.second >= 0:
         whole = graph.axis(graph.loop_axes[where.second])
-        second_axes = (Axis(next_id + 2, whole.name + "T", ceil_div(whole.size, SECOND_TILE), AxisType.TILE_OUT,
-                            (whole.id,)),
+        second_axes = (Axis(next_id + 2, whole.name + "T", ceil_div(whole.size, SECOND_TILE),
+                            AxisType.TILE_OUT, (whole.id,)),
                        Axis(next_id + 3, whole.name + "t", SECOND_TILE, AxisType.TILE_IN, (whole.id,)))
         second = SecondTile(whole.id, next_id + 2, next_id + 3, SECOND_TILE, whole.name + "t_actual")
         next_id += 2
@@ -97,13 +97,15 @@ def split_at(graph: AscGraph, where: Cut) -> SplitAxes:
     blocks = ceil_div(size, symbol(block_symbol))
     block_out = Axis(next_id + 3, name + "B", blocks, AxisType.BLOCK_OUT, (merged.id,))
     block_in = Axis(next_id + 4, name + "b", symbol(block_symbol), AxisType.BLOCK_IN, (merged.id,))
-    inside = tuple(second.tile_in if second and a == second.axis else a for a in graph.loop_axes[position + 1:])
+    inside = tuple(second.tile_in if second and a == second.axis else a
+                   for a in graph.loop_axes[position + 1:])
     return SplitAxes(
-        axes=graph.axes + (tile_out, tile_in) + second_axes + (merged, block_out, block_in), cut=cut, tile_out=tile_out,
+        axes=graph.axes + (tile_out, tile_in) + second_axes + (merged, block_out, block_in),
+        cut=cut, tile_out=tile_out,
         tile_in=tile_in, merged=merged, block_out=block_out, block_in=block_in, outer=outer_ids,
         vectorized=tuple(a for a in before if a in reduced) + (tile_in.id,) + inside,
-        tile_symbol=tile_symbol, tile_actual=cut.name + "t_actual", block_symbol=block_symbol, reduced=reduced,
-        second=second)
+        tile_symbol=tile_symbol, tile_actual=cut.name + "t_actual", block_symbol=block_symbol,
+        reduced=reduced, second=second)
 
 
 def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
@@ -117,7 +119,8 @@ def cut_positions(graph: AscGraph, machine: Machine) -> Tuple[int, ...]:
     reduced = reduced_axes(graph)
     item = max(n.y.dtype.bytes for n in graph.of_type("Load", "Store"))
     candidates = _candidates(graph)
-    in_ub = {p: [a for i, a in enumerate(graph.loop_axes) if i > p or (i < p and a in reduced)] for p in candidates}
+    in_ub = {p: [a for i, a in enumerate(graph.loop_axes) if i > p or (i < p and a in reduced)]
+             for p in candidates}
     kept = []
     for position, further in zip(candidates, candidates[1:] + (None,)):
         inner = product(graph.axis(a).size for a in in_ub[position])
@@ -158,8 +161,8 @@ def second_cut(graph: AscGraph, position: int, inner: int) -> Optional[Cut]:
 
 
 def transposing_cuts(graph: AscGraph) -> List[Cut]:
-    """Cuts that tile two axes: the innermost one of a copy and the one that is contiguous in GM, where they are not
-    the same. At most one a pair; the axes between them lie in UB as a whole."""
+    """Cuts that tile two axes: the innermost one of a copy and the one that is contiguous in GM, where they
+    are not the same. At most one a pair; the axes between them lie in UB as a whole."""
     reduced = reduced_axes(graph)
     cuts: List[Cut] = []
     for n in graph.of_type("Load", "Store"):
@@ -176,8 +179,8 @@ def transposing_cuts(graph: AscGraph) -> List[Cut]:
 
 
 def partial_cuts(graph: AscGraph) -> List[Cut]:
-    """Cuts of the outermost reduced axis; where axes that are not reduced lie inside of it, also with the innermost
-    of those tiled."""
+    """Cuts of the outermost reduced axis; where axes that are not reduced lie inside of it, also with the
+    innermost of those tiled."""
     reduced = reduced_axes(graph)
     position = graph.loop_axes.index(reduced[0])
     inside = [i for i in range(position + 1, len(graph.loop_axes)) if graph.loop_axes[i] not in reduced]
@@ -186,9 +189,10 @@ def partial_cuts(graph: AscGraph) -> List[Cut]:
 
 
 def axis_groups(split: SplitAxes) -> Tuple[Tuple[str, Tuple[int, ...]], ...]:
-    """Loop axes by role: 'r' are reduced by some node, 'y' all others; within a group the cut one after the outer
-    ones."""
-    axes = split.outer_loops + tuple(a for a in split.vectorized if split.loop_axis(a) not in split.outer_loops)
+    """Loop axes by role: 'r' are reduced by some node, 'y' all others; within a group the cut one after the
+    outer ones."""
+    axes = split.outer_loops + tuple(a for a in split.vectorized
+                                     if split.loop_axis(a) not in split.outer_loops)
     groups = (("y", tuple(a for a in axes if a not in split.reduced)),
               ("r", tuple(a for a in axes if a in split.reduced)))
     return tuple(g for g in groups if g[1])

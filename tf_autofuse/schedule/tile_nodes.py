@@ -27,9 +27,9 @@ _TRANSPOSE_BYTES = (2, 4)
 
 
 def gm_order(pattern: Pattern, gm_strides: Mapping[int, Size], dtype: DType) -> Optional[Pattern]:
-    """The order of a tensor's axes in UB in which a copy can move rows: that of the pattern where its innermost
-    axis is contiguous in GM (or may be broadcast at run time), else with a contiguous axis moved to the end; None
-    where there is no such axis, or data of this width can't be transposed."""
+    """The order of a tensor's axes in UB in which a copy can move rows: that of the pattern where its
+    innermost axis is contiguous in GM (or may be broadcast at run time), else with a contiguous axis moved to
+    the end; None where there is no such axis, or data of this width can't be transposed."""
     if not pattern or known_equal(gm_strides[pattern[-1]], 1) or any(
             may_be_broadcast(gm_strides[a]) for a in pattern):
         return pattern
@@ -147,7 +147,8 @@ class TileGraph:
         return self.graph.axis(axis).name
 
     def _pattern(self, node: AscNode) -> Pattern:
-        return tuple(a for a in self.split.vectorized if extends(node.y, self._position[self.split.loop_axis(a)]))
+        return tuple(a for a in self.split.vectorized if extends(node.y,
+                                                                 self._position[self.split.loop_axis(a)]))
 
     def _put(self, node: TileNode) -> str:
         self.nodes[node.name] = node
@@ -192,7 +193,8 @@ class TileGraph:
         node.pattern, node.spread = order or target, order is None
         step = TileNode(self._fresh("transpose" if order else "removepad" if is_load else "spread"),
                         "Transpose" if order else "RemovePad" if is_load else "Broadcast",
-                        [node.name] if is_load else node.inputs, node.dtype, target if is_load else node.pattern,
+                        [node.name] if is_load else node.inputs, node.dtype,
+                        target if is_load else node.pattern,
                         None, node.origin, () if order or is_load else (("axes", ()),))
         step.spread = order is None and not is_load
         step.hoisted = node.hoisted
@@ -275,7 +277,8 @@ class TileGraph:
         self._alias[n.name] = source
 
     def _add_reduction(self, n: AscNode, source: str) -> None:
-        """One node for each run of neighbouring axes, innermost first; the innermost axis of a tensor alone."""
+        """One node for each run of neighbouring axes, innermost first; the innermost axis of a tensor
+        alone."""
         row = self.table.get(n.type)
         if row is None or not row.reduces:
             raise ScheduleRefusal("the op table has no reduction %s (%s)" % (n.type, n.name))

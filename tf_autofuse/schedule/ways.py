@@ -1,21 +1,22 @@
 """The ways in which a HintGraph with reductions can be run, each as one or several stages of HintGraphs.
 
-Why: what is reduced should lie in UB as a whole ('whole': x is read once), but need not fit there, may be split
-over cores where there are few rows ('parts'), and may be empty ('empty'). schedule/nests.py says how tiling
-chooses. A stage is again a HintGraph over the same FusedGraph's inputs and outputs, so all later passes know of
-one form only.
+Why: what is reduced should lie in UB as a whole ('whole': x is read once), but need not fit there, may be
+split over cores where there are few rows ('parts'), and may be empty ('empty'). schedule/nests.py says how
+tiling chooses. A stage is again a HintGraph over the same FusedGraph's inputs and outputs, so all later
+passes know of one form only.
 
     whole   the graph itself
     parts   for every level of reductions (those that only read lower levels' results):
                 partials   the reductions of each tile of the outermost reduced axis, stored to a workspace
                 combine    the partials reduced, stored to a workspace
-            then the rest of the graph with Loads in the place of the reductions; what is stored without extent along
-            the reduced axes is part of the last combine
+            then the rest of the graph with Loads in the place of the reductions; what is stored without
+            extent along the reduced axes is part of the last combine
     empty   identities in the place of the reductions, over the other axes
 
-On entry: a verified HintGraph. On exit: stages that keep G and H, but for attr `tile_stride` of a partial result's
-Store (elements from one tile's result to the next one's) and Workspace nodes with a negative index (private to the
-graph) and attr `elements` (their extent). Partial results are combined in the order of the tiles.
+On entry: a verified HintGraph. On exit: stages that keep G and H, but for attr `tile_stride` of a partial
+result's Store (elements from one tile's result to the next one's) and Workspace nodes with a negative index
+(private to the graph) and attr `elements` (their extent). Partial results are combined in the order of the
+tiles.
 """
 import re
 from dataclasses import replace
@@ -35,8 +36,8 @@ _NEVER_SPLIT = 2048
 
 
 class Stage(NamedTuple):
-    """parts_symbol: '' or, for partial results, the symbol of the number of tiles. reduced_size: elements that are
-    reduced to one."""
+    """parts_symbol: '' or, for partial results, the symbol of the number of tiles. reduced_size: elements
+    that are reduced to one."""
 
     way: str
     number: int
@@ -66,7 +67,8 @@ def stages_of(graph: AscGraph) -> Tuple[Stage, ...]:
 
 
 def _empty(graph: AscGraph, reductions: Sequence[AscNode], reduced: Set[int]) -> Optional[AscGraph]:
-    """The graph for empty reduced axes; None where no output has an element then, or a reduction has no identity."""
+    """The graph for empty reduced axes; None where no output has an element then, or a reduction has no
+    identity."""
     if any(n.type not in _COMBINABLE for n in reductions):
         return None
     names = {n.name for n in reductions}
@@ -79,7 +81,8 @@ def _empty(graph: AscGraph, reductions: Sequence[AscNode], reduced: Set[int]) ->
             source = graph.tensor(n.inputs[0]).dtype
             scalar = AscNode(n.name + "_identity", "Scalar", (), (TensorAttr(n.y.dtype),),
                              attrs(value=start_value(n.type, source)), Sched(), n.origin)
-            nodes += [scalar, replace(n, type="Broadcast", inputs=(TensorRef(scalar.name),), attrs=attrs(axis=-1))]
+            nodes += [scalar, replace(n, type="Broadcast", inputs=(TensorRef(scalar.name),),
+                                      attrs=attrs(axis=-1))]
         elif n.name not in empty_stores:
             left = tuple(r for r in n.inputs if r.node not in empty_stores)
             if left or not n.inputs:
@@ -105,8 +108,8 @@ def _ancestors(nodes: Sequence[AscNode], roots: Sequence[str]) -> Set[str]:
 
 def _projected(graph: AscGraph, nodes: Sequence[AscNode], kept: Sequence[int], parts: Optional[Axis],
                parts_first: bool = False) -> AscGraph:
-    """A graph of the nodes over the loop axes at positions `kept`, and over `parts`, which the nodes do not extend
-    along; an axis of size 1 where that leaves none."""
+    """A graph of the nodes over the loop axes at positions `kept`, and over `parts`, which the nodes do not
+    extend along; an axis of size 1 where that leaves none."""
     axes = [graph.axis(graph.loop_axes[i]) for i in kept]
     if not axes and parts is None:
         axes = [Axis(max(a.id for a in graph.axes) + 1, "one", 1)]
@@ -156,11 +159,12 @@ class _Parts:
             parts = Axis(max(a.id for a in self.graph.axes) + 2, "parts%d" % level,
                          symbol("%s_parts%d" % (safe, level)))
             name = parts.size.expr.name
-            stages.append(Stage("parts", len(stages), self._with_size(self._partials(level, parts), name), name,
-                                self.count))
+            stages.append(Stage("parts", len(stages), self._with_size(self._partials(level, parts), name),
+                                name, self.count))
             is_last = level == last
             combined = self._combined(level, parts, joined if is_last else (), read if is_last else None)
-            stages.append(Stage("parts", len(stages), self._with_size(combined, name), reduced_size=self.count))
+            stages.append(Stage("parts", len(stages), self._with_size(combined, name),
+                                reduced_size=self.count))
         if rest:
             stages.append(Stage("parts", len(stages), self.graph.with_nodes(rest), reduced_size=self.count))
         return tuple(stages)
@@ -188,8 +192,8 @@ class _Parts:
                 nodes.append(n)
                 continue
             source = self._workspace(n, final=True)
-            nodes += [source, AscNode(n.name, "Load", (TensorRef(source.name),), (n.y,), attrs(offset=0), n.sched,
-                                      n.origin)]
+            nodes += [source, AscNode(n.name, "Load", (TensorRef(source.name),), (n.y,), attrs(offset=0),
+                                      n.sched, n.origin)]
         wanted = _ancestors(nodes, roots)
         return [n for n in nodes if n.name in wanted]
 
@@ -217,18 +221,21 @@ class _Parts:
             nodes += [store, self._workspace(n, False, (TensorRef(store.name),), self.kept_size * parts.size)]
         return self.graph.with_nodes(nodes)
 
-    def _combined(self, level: int, parts: Axis, rest: Sequence[AscNode], read: Optional[Set[str]]) -> AscGraph:
-        """The reductions of the partial results. rest: the nodes that read them here, with Loads in their place;
-        read: the reductions that later stages read, by default all."""
+    def _combined(self, level: int, parts: Axis, rest: Sequence[AscNode],
+                  read: Optional[Set[str]]) -> AscGraph:
+        """The reductions of the partial results. rest: the nodes that read them here, with Loads in their
+        place; read: the reductions that later stages read, by default all."""
         names = {n.name for n in self._level(level)}
         drop = {r.node for n in rest if n.name in names for r in n.inputs} | names
-        over = _projected(self.graph, [n for n in rest if n.name not in drop], self.kept, parts, self.parts_first)
+        over = _projected(self.graph, [n for n in rest if n.name not in drop], self.kept, parts,
+                          self.parts_first)
         repeats = tuple(over.axis(a).size for a in over.loop_axes)
         nodes: List[AscNode] = []
         for n in self._level(level):
             y = TensorAttr(n.y.dtype, over.loop_axes, repeats, dense_strides(repeats))
             source, sched = self._workspace(n, False), Sched(axis=over.loop_axes)
-            load = AscNode(n.name + "_partials", "Load", (TensorRef(source.name),), (y,), attrs(offset=0), sched,
+            load = AscNode(n.name + "_partials", "Load", (TensorRef(source.name),), (y,), attrs(offset=0),
+                           sched,
                            n.origin)
             kept = tuple(1 if a == parts.id else r for a, r in zip(over.loop_axes, repeats))
             result = replace(y, repeats=kept, strides=dense_strides(kept))
@@ -236,7 +243,8 @@ class _Parts:
                               attrs=attrs(axes=(parts.id,)), sched=sched)
             nodes += [source, load, combine]
             if read is None or n.name in read:
-                store = AscNode(n.name + "_result", "Store", (TensorRef(n.name),), (result,), attrs(offset=0), sched,
+                store = AscNode(n.name + "_result", "Store", (TensorRef(n.name),), (result,), attrs(offset=0),
+                                sched,
                                 n.origin)
                 nodes += [store, self._workspace(n, True, (TensorRef(store.name),), self.kept_size)]
         return replace(over, nodes=tuple(nodes) + over.nodes)

@@ -9,7 +9,8 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ops.schema import AscOp
-from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan, ReducePlan,
+from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan,
+                                             ReducePlan,
                                              TransferPlan, TransposePlan)
 from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute,
                                        symbol)
@@ -19,6 +20,10 @@ from tf_autofuse.tiling.formula import Formula, choose, larger, of, total
 #: The symbol of the number of blocks (cores) in formulas.
 BLOCK_DIM = "block_dim"
 PIPES = MTE2, MTE3, VECTOR = ("mte2", "mte3", "vector")
+
+
+#: Scalar accesses for one gathered element: the index, the element, the result.
+_ELEMENT_ACCESSES = ("LocalTensor::GetValue", "GlobalTensor::GetValue", "LocalTensor::SetValue")
 
 
 class PipeCost(NamedTuple):
@@ -130,7 +135,7 @@ def gather_cost(plan: GatherPlan, dtype: DType) -> Formula:
     through its cache, priced on MTE2 since the vector unit waits for it alike."""
     calls = product(d.size for d in plan.outer) * plan.count
     if plan.kind == "elements":
-        return of(table.GATHER_ELEMENT) * calls
+        return of(total(table.SCALAR[access] for access in _ELEMENT_ACCESSES)) * calls
     row = choose(plan.cols * dtype.bytes, table.LOAD_SMALL_BLOCK_BYTES, table.LOAD_SMALL_BLOCK_BYTES,
                  plan.cols * dtype.bytes)
     return of(calls) * (row / _rate(table.LOAD_RATE_SMALL) + table.LOAD_START)
@@ -166,9 +171,10 @@ def vector_cost(impl: ImplGraph, node: AscNode, plan, ops: Mapping[str, AscOp]) 
     if isinstance(plan, BroadcastPlan):
         return broadcast_cost(plan, node.y.dtype)
     if isinstance(plan, TransposePlan):
-        # Derived: twice a copy, whole blocks of 16 rows.
+        # Blocks of 16 rows.
         rows = align_up(plan.rows, 16) * product(d.size for d in plan.outer)
-        return of(2.0) * linear("Copy", node.y.dtype, rows * align_up(plan.cols, 32 // node.y.dtype.bytes))
+        columns = align_up(plan.cols, 32 // node.y.dtype.bytes)
+        return linear("TransDataTo5HD", node.y.dtype, rows * columns)
     if isinstance(plan, ReducePlan):
         return reduce_cost(plan, dtype)
     if isinstance(plan, PadPlan):
@@ -192,11 +198,11 @@ def _cast_row(api: str, source: DType, target: DType) -> str:
 
 
 def reduce_cost(plan: ReducePlan, dtype: DType) -> Formula:
-    """Cycles of one step of a reduction (derived): rows are added one to the other, and what is left of a row, one
-    vector register, is halved until one element is left."""
+    """Cycles of one step of a reduction, as its helper makes it up: rows are added one to the other, and what
+    is left of a row, one vector register, is reduced by one instruction."""
     once = linear("Add", dtype, plan.rows * plan.cols)
     if plan.kind == "last":
-        once = once + of(2.0) * linear("Add", dtype, plan.rows * (256 // dtype.bytes))
+        once = once + linear("WholeReduceSum", dtype, plan.rows * (256 // dtype.bytes))
     return of(product(d.size for d in plan.outer)) * once
 
 

@@ -168,9 +168,6 @@ LOAD_GAP = 0.07
 #: Bytes that a strided block of less than one UB block counts as.
 LOAD_SMALL_BLOCK_BYTES = 512
 
-#: Derived: cycles of the scalar unit for one gathered element: the index, a read of GM, a write of UB.
-GATHER_ELEMENT = 100.0
-
 #: ATT v1, UB -> GM. The thresholds 32 and 512 are bytes of a block, as the published text says.
 STORE_RATE = Rate(9.96, 3.79)
 STORE_START = 12.09

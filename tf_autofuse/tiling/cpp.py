@@ -71,8 +71,8 @@ def kernel_symbols(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[
 
 
 def nest_fields(symbols: Sequence[str], impls: Sequence[ImplGraph]) -> Tuple[Field, ...]:
-    """The fields of one nest's tiling data in memory order: 8-byte ones first, the whole a multiple of 8 bytes.
-    symbols: all of the kernel's; the nest gets those that it computes with."""
+    """The fields of one nest's tiling data in memory order: 8-byte ones first, the whole a multiple of 8
+    bytes. symbols: all of the kernel's; the nest gets those that it computes with."""
     wide = [Field("int64_t", s, "size") for s in kernel_symbols(symbols, impls)]
     narrow = [Field("uint32_t", "block_dim", "cores that have work; 0: none"),
               Field("uint32_t", "tiling_key", "the kernel variant")]
@@ -334,8 +334,8 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
 
 
 def choice_lines(models: Sequence[TilingModel], in_order: bool = False) -> List[str]:
-    """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan; given
-    sizes, machine and t. in_order: the first variant that has a plan is taken, whatever the cost."""
+    """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan;
+    given sizes, machine and t. in_order: the first variant that has a plan is taken, whatever the cost."""
     lines = ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
     lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
               "  const int64_t cores = Max(machine->core_num, 1);",

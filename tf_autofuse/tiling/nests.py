@@ -3,9 +3,9 @@
 On entry: a fused graph and the ImplGraphs of all its nests (schedule/nests.py). On exit two texts, the same
 for the same input: `tiling_header` (struct AutofuseTilingData, included by host and device) and
 `tiling_functions` (autofuse_tiling_size, autofuse_tiling, the names and values of the struct's fields). A
-kernel of one nest has its fields at the top; in one of several, or with Gathers, each nest has a struct of its own
-(AutofuseNest<n>, member n<n>), and around them stand the workspaces' places and what decides where the blocks
-wait for each other.
+kernel of one nest has its fields at the top; in one of several, or with Gathers, each nest has a struct of
+its own (AutofuseNest<n>, member n<n>), and around them stand the workspaces' places and what decides where
+the blocks wait for each other.
 
 Per graph one way is made active: 'empty' where the reduced axes are empty, else the cheaper of 'whole' and
 'parts' by the sum of their nests' costs, 'whole' on a tie. The nests between two waits spread over the cores
@@ -45,7 +45,8 @@ class KernelTiling(NamedTuple):
         wide = tuple(Field("int64_t", w.name + "_offset", "bytes from the workspace's begin")
                      for w in self.workspaces)
         if any(n.gathers for n in self.nests):
-            wide += (Field("int64_t", "status_offset", "bytes to the words that report indices out of range"),)
+            wide += (Field("int64_t", "status_offset",
+                           "bytes to the words that report indices out of range"),)
         return wide + (Field("int64_t", "workspace_bytes", "of all workspaces"),
                        Field("uint32_t", "block_dim", "cores that have work; 0: none"),
                        Field("uint32_t", "tiling_key", "one kernel for all shapes"))
@@ -69,7 +70,8 @@ def tiling_fields(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Field,
     tiling = kernel_tiling(fused, impls)
     if not has_frame(tiling.nests):
         return tiling.fields[0]
-    inner = [f._replace(name="n%d_%s" % (i, f.name)) for i, fields in enumerate(tiling.fields) for f in fields]
+    inner = [f._replace(name="n%d_%s" % (i, f.name)) for i, fields in enumerate(tiling.fields)
+             for f in fields]
     return tiling.top + tuple(inner)
 
 
@@ -81,7 +83,8 @@ def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     if not has_frame(tiling.nests):
         return "\n".join(lines + struct_text("AutofuseTilingData", tiling.fields[0]) + [""])
     for nest, fields in zip(tiling.nests, tiling.fields):
-        lines += ["// nest %d: %s, %s, stage %d" % (nest.number, nest.impls[0].graph.name, nest.way, nest.stage)]
+        lines += ["// nest %d: %s, %s, stage %d" % (nest.number, nest.impls[0].graph.name, nest.way,
+                                                    nest.stage)]
         lines += struct_text("AutofuseNest%d" % nest.number, fields) + [""]
     lines.append("struct AutofuseTilingData {")
     lines += ["  %s %s;  // %s" % f for f in tiling.top]
@@ -94,7 +97,8 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     tiling = kernel_tiling(fused, impls)
     head = "AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }\n"
     signature = ["AUTOFUSE_EXPORT int32_t autofuse_tiling(",
-                 "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
+                 "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling,"
+                 " uint32_t* block_dim,",
                  "    uint64_t* workspace_bytes) {",
                  "  auto* t = static_cast<AutofuseTilingData*>(tiling);",
                  "  *t = AutofuseTilingData{};",
@@ -106,12 +110,14 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
         fields = tiling.fields[0]
         parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData")
         body = signature + choice_lines(models) + ["  *block_dim = t->block_dim;", "  return 0;", "}", ""]
-        parts += ["}  // namespace", "", head, "\n".join(body), field_functions([(f.name,) * 2 for f in fields])]
+        parts += ["}  // namespace", "", head, "\n".join(body),
+                  field_functions([(f.name,) * 2 for f in fields])]
         return "\n".join(parts)
     for nest, fields in zip(tiling.nests, tiling.fields):
         parts.append(_nest_text(nest, fields, list(tiling.symbols)))
     named = [(f.name, f.name) for f in tiling.top]
-    named += [("n%d_%s" % (i, f.name), "n%d.%s" % (i, f.name)) for i, own in enumerate(tiling.fields) for f in own]
+    named += [("n%d_%s" % (i, f.name), "n%d.%s" % (i, f.name)) for i, own in enumerate(tiling.fields)
+              for f in own]
     body = signature + _kernel_lines(fused, tiling) + ["}", ""]
     return "\n".join(parts + ["}  // namespace", "", head, "\n".join(body), field_functions(named)])
 
@@ -121,10 +127,12 @@ def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str]) -> str:
     models = [build_model(i) for i in nest.impls]
     struct = "AutofuseNest%d" % nest.number
     lines = ["namespace nest%d {" % nest.number, ""] + case_texts(nest.impls, symbols, fields, struct)
-    lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t, double* cost) {" % struct,
+    lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t," % struct,
+              "             double* cost) {",
               "  *t = %s{};" % struct, "  *cost = 0.0;"]
     # Variants of partial results stand in the order of how few results they make.
-    lines += choice_lines(models, bool(nest.impls[0].parts_symbol)) + ["  *cost = best.cost;", "  return 0;", "}", "",
+    lines += choice_lines(models, bool(nest.impls[0].parts_symbol)) + ["  *cost = best.cost;", "  return 0;",
+                                                                       "}", "",
                                      "}  // namespace nest%d" % nest.number, ""]
     return "\n".join(lines)
 
@@ -175,7 +183,8 @@ def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
             if nest.impls[0].parts_symbol:
                 symbol = nest.impls[0].parts_symbol
                 if any(f.name == symbol for f in tiling.fields[nest.number]):
-                    inner.append("  t->n%d.%s = values[%d];" % (nest.number, symbol, tiling.symbols.index(symbol)))
+                    inner.append("  t->n%d.%s = values[%d];" % (nest.number, symbol,
+                                                                tiling.symbols.index(symbol)))
                 inner.append("}")
         inner.append("if (parts && (!whole || parts_cost < whole_cost)) {")
         inner += ["  t->n%d = AutofuseNest%d{};" % (whole.number, whole.number)] if whole else []
@@ -197,8 +206,9 @@ def _condition(size, tiling: KernelTiling) -> str:
 
 
 def _order_lines(tiling: KernelTiling) -> List[str]:
-    """Which blocks run which nest, and where all wait: before a nest that reads a workspace which a nest since
-    the last wait writes. Workspaces are bits of a mask; more than 63 share bits, which only adds waits."""
+    """Which blocks run which nest, and where all wait: before a nest that reads a workspace which a nest
+    since the last wait writes. Workspaces are bits of a mask; more than 63 share bits, which only adds
+    waits."""
     bits = {w.name: i % 63 for i, w in enumerate(tiling.workspaces)}
 
     def mask(names) -> int:

@@ -69,8 +69,8 @@ def compute_dtype(node: AscNode, impl: ImplGraph) -> DType:
 
 
 def call_form(node: AscNode, impl: ImplGraph, form: str = "") -> Tuple[AscOp, str]:
-    """The op's row and the call text for this node's dtypes and its form, by default that for its Scalar inputs.
-    Raises CodegenRefusal."""
+    """The op's row and the call text for this node's dtypes and its form, by default that for its Scalar
+    inputs. Raises CodegenRefusal."""
     row = ASC_OPS.get(node.type)
     if row is None:
         raise CodegenRefusal("the AscIR type %s is not in the op table" % node.type)
@@ -91,8 +91,8 @@ class BodyWriter:
 
     def __init__(self, impl: ImplGraph, expressions: Expressions, workspace: Callable[[AscNode], str],
                  values: Sequence[RunTimeValue]):
-        """workspace: the name of the workspace that a Workspace node stands for. values: what Scalars stand for that
-        are known at run time only."""
+        """workspace: the name of the workspace that a Workspace node stands for. values: what Scalars stand
+        for that are known at run time only."""
         self.impl, self.graph, self.expressions = impl, impl.graph, expressions
         self.workspace = workspace
         self.values = values
@@ -355,7 +355,8 @@ class BodyWriter:
         if isinstance(node.attr("value"), SizeExpr):
             (field,) = [v.field for v in self.values if v.is_of(node)]
             text = "t." + field
-            return text if node.y.dtype in (FLOAT32, INT32) else "static_cast<%s>(%s)" % (node.y.dtype.device, text)
+            return text if node.y.dtype in (FLOAT32, INT32) else "static_cast<%s>(%s)" % (node.y.dtype.device,
+                                                                                          text)
         self.constants |= needs_from_bits(node.attr("value"), node.y.dtype)
         return literal(node.attr("value"), node.y.dtype)
 

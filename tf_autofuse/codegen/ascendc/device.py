@@ -41,8 +41,8 @@ class GmTensor(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What kernel.cpp.j2 prints for one tiling key of a nest, in the order of the text. function: its name; struct:
-    the type of its tiling data; block: what its block index is."""
+    """What kernel.cpp.j2 prints for one tiling key of a nest, in the order of the text. function: its name;
+    struct: the type of its tiling data; block: what its block index is."""
 
     key: int
     function: str

@@ -48,7 +48,8 @@ _templates.filters["wrapped"] = lambda line, indent: ("\n" + " " * indent).join(
 
 
 def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, config) -> KernelSources:
-    """The sources of the kernel that runs `fused` by its variants `impls` (all of one graph's, then the next one's).
+    """The sources of the kernel that runs `fused` by its variants `impls` (all of one graph's, then the next
+    one's).
 
     Raises CodegenRefusal where a node has no Ascend C form, or the variants are not those of the graphs.
     """

@@ -17,7 +17,8 @@ FUSED = "fused.pb"
 
 
 def stage_files(fused: FusedGraph, impls: Sequence[ImplGraph]) -> Tuple[Tuple[str, bytes], ...]:
-    """(file name, contents): hint.txt, fused.pb, impl_<key>.txt for each variant (impl_<nest>_<key>.txt where there are several nests), tiling.txt."""
+    """(file name, contents): hint.txt, fused.pb, impl_<key>.txt for each variant (impl_<nest>_<key>.txt where
+    there are several nests), tiling.txt."""
     files: List[Tuple[str, bytes]] = [
         ("hint.txt", text.dump(fused).encode("utf-8")),
         (FUSED, proto.to_bytes(fused)),

@@ -133,8 +133,8 @@ def move(node: AscNode, dtype: DType, dst: str, src: str, scalar: bool, plan, x:
             loops.add(dim.size, dim.dst_stride, dim.src_stride)
         before = [BARRIER] if plan.outer else []
         call = "autofuse::TransposeTile(%s, %s, %s, %s, %s, %s, %s);" % (
-            loops.dst(dst), loops.src(src), TMP, x.count(plan.rows), x.count(plan.cols), x.count(plan.src_stride),
-            x.count(plan.dst_stride))
+            loops.dst(dst), loops.src(src), TMP, x.count(plan.rows), x.count(plan.cols),
+            x.count(plan.src_stride), x.count(plan.dst_stride))
         return Call(loops.around(before + [call]), ("transpose.h",))
     if node.type == "RemovePad":
         return Call(
@@ -177,7 +177,8 @@ def _fill_from_tensor(dtype: DType, dst: str, src: str, plan: BroadcastPlan, x: 
 
 
 class Loops:
-    """Loops around a helper's call, over blocks of its operands; blocks of different indices are independent."""
+    """Loops around a helper's call, over blocks of its operands; blocks of different indices are
+    independent."""
 
     def __init__(self, x: Expressions):
         self.x = x
