@@ -14,9 +14,10 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BOOL, BY_TF, DType, FLOAT32, INT32
+from tf_autofuse.ir.dtypes import BOOL, BY_TF, DType, FLOAT32, INT32, INT64
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.ops.numpy_handler import evaluate_op
+from tf_autofuse.ops.table import TF_OPS
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 COMPARES = (
@@ -142,6 +143,18 @@ class GraphBuilder:
         operand = self.const(np.array([d if isinstance(d, int) else -1 for d in dims]), INT32)
         return Tensor(self.node("Reshape", (x, operand), ((self.dtype(x).tf, tuple(shape)),), **kw))
 
+    def reduce(self, op: str, x: Tensor, axes, keep_dims: bool = False, dtype: DType = None, **kw) -> Tensor:
+        """A reduction of x; axes: an int for ArgMax and ArgMin (dtype: INT64 by default), a list for
+        others."""
+        shape = self.dims(x)
+        index = op in ("ArgMax", "ArgMin")
+        gone = {a % len(shape) for a in ([axes] if index else axes)}
+        dims = tuple(1 if i in gone else d for i, d in enumerate(shape) if keep_dims or i not in gone)
+        out = dtype or (INT64 if index else self.dtype(x))
+        operand = self.const(np.asarray(axes), INT32)
+        attrs = {} if index else {"keep_dims": keep_dims}
+        return Tensor(self.node(op, (x, operand), ((out.tf, dims),), attrs=attrs, **kw))
+
     def broadcast(self, shapes):
         result = ()
         for shape in shapes:
@@ -210,6 +223,8 @@ def _evaluate(g: GraphBuilder, i: int, op: str, values: Sequence[np.ndarray], ar
     in_dtypes = [BY_TF[d] for d in g.in_dtypes[i]]
     known = tuple(at for at, (source, _) in enumerate(g.inputs[i]) if source in g.constants)
     out = BY_TF[g.out_dtypes[i][0]]
+    if TF_OPS[op].kind == "reduce" or op.startswith("FusedBatchNorm"):
+        return (evaluate_op(op, values, in_dtypes, out, g.attrs[i]),)
     arrays = [v.reshape(1) if v.ndim == 0 else v for v in values]  # numpy treats 0-d operands by value
     result = evaluate_op(op, arrays, in_dtypes, out, g.attrs[i], known)
     return (np.asarray(result).reshape(np.broadcast(*values).shape if len(values) > 1 else values[0].shape),)

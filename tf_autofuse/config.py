@@ -140,8 +140,8 @@ class Config:
         return _Reader(environ, parameter_map or {}, api or {}).read()
 
     def families_for(self, target: str) -> frozenset:
-        """Kernel families that may be fused; elementwise and broadcast are always among them. The others are off
-        on the ascend target unless named, as in AutoFuse; elsewhere all are on unless some are named."""
+        """Kernel families that may be fused; elementwise and broadcast are always among them. The others are
+        off on the ascend target unless named, as in AutoFuse; elsewhere all are on unless some are named."""
         named = self.enable_pass or (() if target == "ascend" else FAMILIES)
         return frozenset(ALWAYS_ON) | (frozenset(named) - frozenset(self.disable_pass))
 

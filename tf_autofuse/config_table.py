@@ -79,12 +79,12 @@ _TILING_CASE = r"^(\d+(_R)?|g\d+_\d+(_R)?(,g\d+_\d+(_R)?)*)$"
 FLAG_ROWS: Tuple[Row, ...] = (
     _flag("enable_autofuse", Bool(), False, "The master switch. Off: the graph is left as it is."),
     _flag("enable_pass", Words(words=FAMILIES), (),
-          "Kernel families to fuse on top of elementwise and broadcast, which are always on. Unset: none on the "
-          "ascend target, all on the host target. matmul and conv are not there yet.",
+          "Kernel families to fuse on top of elementwise and broadcast, which are always on. Unset: none on "
+          "the ascend target, all on the host target. matmul and conv are not there yet.",
           key="autofuse_enable_pass"),
     _flag("disable_pass", Words(words=FAMILIES), (),
-          "Kernel families to leave out; wins over autofuse_enable_pass. On the ascend target it is read only where "
-          "that is set.",
+          "Kernel families to leave out; wins over autofuse_enable_pass. On the ascend target it is read only "
+          "where that is set.",
           key="autofuse_disable_pass"),
     _flag("enhance_precision_blacklist", Words(allowed="a comma list of AscIR types, or all"), (),
           "AscIR types that compute in float16 or bfloat16 themselves instead of in float32 inside a "

@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.graphs import GraphBuilder, evaluate_graph
 from tf_autofuse.config import Config
+from tf_autofuse.config_table import FAMILIES
 from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.ir.verify import verify_fused
@@ -13,7 +14,9 @@ from tf_autofuse.lowering.plan import Plan, plan
 
 
 def keep_config(**fields) -> Config:
+    """A Config that keeps dtypes and fuses all families."""
     fields.setdefault("precision_mode", "must_keep_origin_dtype")
+    fields.setdefault("enable_pass", FAMILIES)
     return Config(**fields)
 
 
@@ -92,10 +95,10 @@ def random_array(dtype, shape, seed: int) -> np.ndarray:
     return np.asarray(rng.randn(*shape), dtype.numpy)
 
 
-def compare_with_graph(g: GraphBuilder, result: Plan, args) -> None:
+def compare_with_graph(g: GraphBuilder, result: Plan, args, sums: bool = False) -> None:
     """Each region's outputs, run on the graph's own tensors, are the graph's: bit for bit for what is
     computed as in the graph; 16-bit floats, which a region rounds later, within a few units in the last
-    place."""
+    place. sums: floats may differ in their last places, as numpy's sums along other strides do."""
     values = evaluate_graph(g, args)
     halves = any(BY_TF[d] is FLOAT16 for outs in g.out_dtypes for d in outs)
     for region in result.regions:
@@ -107,6 +110,8 @@ def compare_with_graph(g: GraphBuilder, result: Plan, args) -> None:
                 np.testing.assert_allclose(
                     got.astype(np.float64), want.astype(np.float64), rtol=4e-3, atol=4e-3
                 )
+            elif sums and want.dtype.kind == "f":
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5, err_msg=g.names[node])
             else:
                 np.testing.assert_array_equal(_bits(got), _bits(want), err_msg=g.names[node])
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from tf_autofuse.ir.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, INT32, INT64, INT8, UINT8
 from tf_autofuse.ops.ascir_reduce import start_value
-from tf_autofuse.ops.numpy_handler import evaluate_call
+from tf_autofuse.ops.numpy_handler import evaluate_call, evaluate_op
 
 _TF = {"Sum": tf.reduce_sum, "Prod": tf.reduce_prod, "Max": tf.reduce_max, "Min": tf.reduce_min,
        "All": tf.reduce_all, "Any": tf.reduce_any}
@@ -97,3 +97,55 @@ def test_start_values():
         for dtype in (FLOAT32, INT32):
             empty = ours(asc_type, np.zeros((0,), dtype.numpy), (0,))
             np.testing.assert_array_equal(empty, [start_value(asc_type, dtype)])
+
+
+def tf_op(name, arrays, **attrs):
+    """The first output of TF's own op."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        values = [tf.constant(a) for a in arrays]
+        names = {"FusedBatchNormV3": ("x", "scale", "offset", "mean", "variance"),
+                 "Sum": ("input", "axis"), "Mean": ("input", "axis"), "L2Loss": ("t",),
+                 "BiasAddGrad": ("out_backprop",)}.get(name, ("logits",))
+        result = getattr(tf.raw_ops, name)(**dict(zip(names, values)), **attrs)
+        return session.run(result[0] if isinstance(result, tuple) else result)
+
+
+def check_op(name, arrays, rtol, **attrs):
+    expected = tf_op(name, arrays, **attrs)
+    dtypes = [BY_NAME[a.dtype.name] for a in arrays]
+    found = evaluate_op(name, arrays, dtypes, BY_NAME[expected.dtype.name], attrs)
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol, rtol)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 2e-6), (np.float64, 1e-14), (np.float16, 2e-3)])
+@pytest.mark.parametrize("name", ("Softmax", "LogSoftmax", "L2Loss", "BiasAddGrad"))
+def test_composed_ops(name, dtype, rtol):
+    for shape in ((3, 7), (2, 3, 5), (1, 1)) + (((2, 0),) if "Softmax" in name else ()):
+        check_op(name, [(3 * data(FLOAT32, shape)).astype(dtype)], rtol)
+
+
+@pytest.mark.parametrize(
+    "row", [[NAN, 1, 2], [INF, 1, 2], [-INF, -INF, -INF], [-INF, 1, 2], [1e30, 1, 2], [INF, INF, 1]], ids=str)
+def test_special_values_in_rows(row):
+    for name in ("Softmax", "LogSoftmax"):
+        check_op(name, [np.array([row, [1, 2, 3]], np.float32)], 1e-6)
+
+
+def test_bias_gradient_of_channels_first():
+    check_op("BiasAddGrad", [data(INT32, (2, 3, 4, 5))], 0, data_format="NCHW")
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float16))
+def test_batch_norm(dtype):
+    x = data(FLOAT32, (2, 2, 3, 4)).astype(dtype)
+    vectors = [data(FLOAT32, (4,)) + i for i in (1, 2, 3)] + [np.array([0, 1, 1e-3, 5], np.float32)]
+    check_op("FusedBatchNormV3", [x] + vectors, 1e-6 if dtype is np.float32 else 2e-3, is_training=False,
+             epsilon=0.01, data_format="NHWC")
+
+
+@pytest.mark.parametrize("dtype", (INT8, UINT8, INT32, INT64))
+def test_the_mean_of_integers(dtype):
+    for shape in ((3, 7), (1, 100), (200, 1)):
+        for axis in ([0], [1], [0, 1]):
+            check_op("Mean", [data(dtype, shape), np.array(axis, np.int32)], 0, keep_dims=False)

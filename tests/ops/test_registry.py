@@ -8,7 +8,7 @@ from tf_autofuse.ops.table import ASC_OPS, TF_OPS
 
 #: Ops whose dtype attribute is not called T, or that have none (they work on bool only).
 ATTR = {"Cast": "SrcT", "GatherV2": "Tparams", "Gather": "Tparams", "ResourceGather": "dtype"}
-BOOL_ONLY = ("LogicalAnd", "LogicalOr", "LogicalNot")
+BOOL_ONLY = ("LogicalAnd", "LogicalOr", "LogicalNot", "All", "Any")
 REAL = {d.name for d in ALL_DTYPES}
 
 

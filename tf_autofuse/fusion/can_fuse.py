@@ -109,7 +109,8 @@ def _axes_differ(joined: Nest, outputs: Sequence[KernelBox]) -> str:
     dims = [box.expr.dims for box in outputs]
     first = extents(dims[0])
     same = all(len(extents(d)) == len(first) and all(map(known_equal, extents(d), first)) for d in dims[1:])
-    if not same and not all(known_equal(element_count(d), element_count(first)) for d in dims[1:]):
+    equal = same or all(known_equal(element_count(d), element_count(first)) for d in dims[1:])
+    if not equal and not joined.reduces:
         return "outputs of shapes %s" % " and ".join(sorted({"[%s]" % ", ".join(map(str, d)) for d in dims}))
     if same and not joined.hard and joined.parts == 1 and not joined.gathered:
         return ""

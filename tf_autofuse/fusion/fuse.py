@@ -93,6 +93,6 @@ def _by_loop(nests: Dict[int, Nest], keys: List[int]) -> List[List[int]]:
     groups: Dict[tuple, List[int]] = {}
     for key in keys:
         nest = nests[key]
-        kind = (nest.device, nest.frame, element_count(nest.boxes[-1].expr.dims))
+        kind = (nest.device, nest.frame, element_count(nest.space))
         groups.setdefault(kind, []).append(key)
     return list(groups.values())

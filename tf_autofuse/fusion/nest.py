@@ -6,7 +6,8 @@ AscGraph are made when they are needed.
 
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
-from tf_autofuse.ir.loop_ir import KernelBox, Store, Tensor, rebuild
+from tf_autofuse.ir.loop_ir import Dims, KernelBox, Store, Tensor, rebuild
+from tf_autofuse.ir.loop_layout import extents
 
 
 class Nest(NamedTuple):
@@ -14,7 +15,8 @@ class Nest(NamedTuple):
     compute something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included. reads:
     per source node how many members read it. device, frame: of all members. alive: the tokens under which the
     nest runs. hard: whether a view inside regroups dims. parts: how many loop bodies its concats make of it.
-    gathered: tensors read at computed places. moving: whether it does more than to take parts of other data."""
+    gathered: tensors read at computed places. moving: whether it does more than to take parts of other data.
+    reduces: whether it holds a reduction; space: the dims that its loops run over."""
 
     boxes: Tuple[KernelBox, ...]
     members: Tuple[int, ...]
@@ -29,6 +31,8 @@ class Nest(NamedTuple):
     parts: int = 1
     gathered: FrozenSet[Tensor] = frozenset()
     moving: bool = True
+    reduces: bool = False
+    space: Dims = ()
 
     @property
     def key(self) -> int:
@@ -56,6 +60,8 @@ def nest_of(
         box.parts,
         box.gathered,
         any(b.computes and not b.copies for b in boxes),
+        box.reduces,
+        box.expr.dims if box.space is None else box.space,
     )
 
 
@@ -90,6 +96,8 @@ def join(a: Nest, b: Nest, inputs: Sequence) -> Nest:
         a.parts + b.parts - 1,
         a.gathered | b.gathered,
         a.moving or b.moving,
+        a.reduces or b.reduces,
+        (a if len(extents(a.space)) >= len(extents(b.space)) else b).space,
     )
 
 

@@ -58,7 +58,9 @@ CONSTANT = Code("NF2018", "a constant, read from outside")
 OUTSIDE_INPUT = Code("NF2019", "an input cannot be passed to a fused op")
 OUTPUT_OUTSIDE = Code("NF2020", "an op with several outputs, of which something outside reads one")
 FAMILY = Code(
-    "NF2022", "the op's family is off", "name it in --autofuse_enable_pass, or take it out of --autofuse_disable_pass"
+    "NF2022",
+    "the op's family is off",
+    "name it in --autofuse_enable_pass, or take it out of --autofuse_disable_pass",
 )
 SIZES = Code("NF2021", "it computes sizes of tensors, which fused ops know already")
 

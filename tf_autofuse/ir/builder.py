@@ -167,11 +167,12 @@ class HintBuilder:
         strides: Optional[Sequence[Size]] = None,
         origin=(),
         offset: Size = 0,
+        dims: Optional[Sequence[int]] = None,
     ) -> TensorRef:
-        """Store + Output number `index`. ref is broadcast to all axes first, but for those that were reduced
-        on its way. strides: GM strides, default dense. A second store to the same index is another part of
-        that output, disjoint from the first."""
-        return self._store("Output", ref, index, strides, offset, origin)
+        """Store + Output number `index`. dims: the axes that ref is broadcast to first (1: yes); by default
+        all but those that were reduced on its way. strides: GM strides, default dense. A second store to the
+        same index is another part of that output, disjoint from the first."""
+        return self._store("Output", ref, index, strides, offset, origin, dims)
 
     def workspace_store(
         self,
@@ -180,9 +181,10 @@ class HintBuilder:
         strides: Optional[Sequence[Size]] = None,
         origin=(),
         offset: Size = 0,
+        dims: Optional[Sequence[int]] = None,
     ) -> TensorRef:
         """Like `store`, to the workspace number `index`, which later graphs of the fused graph load."""
-        return self._store("Workspace", ref, index, strides, offset, origin)
+        return self._store("Workspace", ref, index, strides, offset, origin, dims)
 
     def workspace(self, index: int, dtype: DType, origin=()) -> TensorRef:
         """The workspace number `index`, written by an earlier graph, for `load` and `gather`."""
@@ -206,9 +208,10 @@ class HintBuilder:
                 return TensorRef(node.name)
         return self.workspace(index, dtype)
 
-    def _store(self, sink: str, ref: TensorRef, index: int, strides, offset: Size, origin) -> TensorRef:
-        reduced = self._reduced[ref.node]
-        ref = self.broadcast_to(ref, tuple(int(i not in reduced) for i in range(len(self.axes))), origin)
+    def _store(self, sink: str, ref: TensorRef, index: int, strides, offset, origin, dims) -> TensorRef:
+        if dims is None:
+            dims = tuple(int(i not in self._reduced[ref.node]) for i in range(len(self.axes)))
+        ref = self.broadcast_to(ref, dims, origin)
         y = self.tensor(ref)
         y = replace(y, strides=tuple(strides) if strides is not None else dense_strides(y.repeats))
         stored = self._append("Store", (ref,), (y,), attrs(offset=offset), origin)

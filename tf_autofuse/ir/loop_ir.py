@@ -8,7 +8,9 @@ Grammar
     KernelBox ::= node Expr inlined...           the expression of one TF op's output
     Expr      ::= Load tensor                    an element of a tensor in GM; dims: any dense view of it
                 | Constant value                 dims ()
+                | SizeValue size                 dims (): a number that is known at run time only
                 | Call type Expr+ attrs          one AscIR op; the arguments broadcast, right-aligned, to dims
+                | Reduce type Expr axes          many elements to one; the argument's dims with 1 at the axes
                 | Cast role Expr                 dims as the argument
                 | View Expr                      other dims, the same elements in the same row-major order
                 | Broadcast Expr                 the argument broadcasts, right-aligned, to dims
@@ -31,9 +33,11 @@ Invariants
     L3 views, broadcasts, permutations and slices stand under promote, demote, narrow and widen, and a view of
        a Load is a Load.
     L4 Permute and Slice are index maps: ir/loop_layout.py carries them down to the loads, where they end as
-       strides and offsets. Concat has no place in a loop nest: ir/loop_parts.py cuts what is stored into parts
-       without it.
-    L5 a Gather reads its tensor where that lies in GM, never an expression.
+       strides and offsets. Concat has no place in a loop nest: ir/loop_parts.py cuts what is stored into
+       parts without it.
+    L5 a Reduce stands over dims that are not known to be 1 or 0; without keep_dims a View drops its unit
+       dims. It makes loop axes that its argument extends along and its readers do not.
+    L6 a Gather reads its tensor where that lies in GM, never an expression.
 """
 
 import itertools
@@ -82,6 +86,16 @@ class Call(Expr):
     """attrs: sorted (name, value) pairs."""
 
     __slots__ = ("type", "args", "attrs")
+
+
+class SizeValue(Expr):
+    __slots__ = ("size",)
+
+
+class Reduce(Expr):
+    """type: a reduction of the op table; axes: positions of the argument's dims, ascending."""
+
+    __slots__ = ("type", "axes", "args")
 
 
 class Cast(Expr):
@@ -143,8 +157,10 @@ class KernelBox(NamedTuple):
     nodes (Call and Cast) of this and all inlined boxes; loads: the tensors read; hard: whether a view inside
     regroups dims; parts: how many loop bodies the concats inside make of it; copies: whether all that the op
     itself does is to take a part of its input, which TF may do without copying; gathered: the tensors read at
-    computed places; outputs: the expressions of all outputs where the op has several (then the box is never
-    realized: it has no tensor of its own).
+    computed places; space: the dims that its loops run over, those of the largest Reduce's argument where it
+    reduces, else its own; reduces: whether there is a Reduce in the box's own expression; outputs: the
+    expressions of all outputs where the op has several (then the box is never realized: it has no tensor of
+    its own).
     """
 
     node: int
@@ -158,6 +174,8 @@ class KernelBox(NamedTuple):
     copies: bool = False
     gathered: FrozenSet[Tensor] = frozenset()
     outputs: Tuple[Expr, ...] = ()
+    reduces: bool = False
+    space: Optional[Dims] = None
 
     def output(self, port: int) -> Expr:
         return self.outputs[port] if self.outputs else self.expr
@@ -214,6 +232,17 @@ class LoopBuilder:
             args=tuple(args),
             attrs=attrs,
         )
+
+    def size_value(self, size: Size, dtype: DType, origin: int = -1) -> Expr:
+        """The number `size`, which has symbols, rounded to dtype at run time."""
+        return self._new(SizeValue, size, dtype, (), origin, size=size)
+
+    def reduce(self, type_: str, arg: Expr, axes: Sequence[int], dtype: DType, origin: int = -1) -> Expr:
+        """The reduction `type_` of arg along the dims `axes`, which stay with size 1."""
+        axes = tuple(sorted(axes))
+        dims = tuple(1 if i in axes else d for i, d in enumerate(arg.dims))
+        key = (type_, arg.index, axes)
+        return self._new(Reduce, key, dtype, dims, origin, type=type_, axes=axes, args=(arg,))
 
     def cast(self, arg: Expr, dtype: DType, role: str, origin: int = -1) -> Expr:
         """See L2 for what cancels. A constant under a virtual cast is cast at once."""
@@ -364,6 +393,10 @@ def loads_of(exprs: Iterable[Expr]) -> FrozenSet[Tensor]:
     return frozenset(e.tensor for e in reachable(exprs) if isinstance(e, (Load, Gather)))
 
 
+def has_reduce(exprs: Iterable[Expr]) -> bool:
+    return any(isinstance(e, Reduce) for e in reachable(exprs))
+
+
 def skips_gathered(stores: Sequence[Store]) -> bool:
     """Whether a Slice may leave out elements of a Gather, whose indices would then not all be looked at."""
     exprs = reachable([s.expr for s in stores])
@@ -374,8 +407,10 @@ def skips_gathered(stores: Sequence[Store]) -> bool:
 
 
 def loop_size(exprs: Iterable[Expr]) -> int:
-    """Number of loop nodes of a body: Calls, and Casts that the TF graph or a lowering has."""
-    return sum(isinstance(e, Call) or (isinstance(e, Cast) and not e.virtual) for e in reachable(exprs))
+    """Number of loop nodes of a body: Calls, Reduces, and Casts that the TF graph or a lowering has."""
+    return sum(
+        isinstance(e, (Call, Reduce)) or (isinstance(e, Cast) and not e.virtual) for e in reachable(exprs)
+    )
 
 
 def rebuild(
@@ -417,6 +452,10 @@ def remade(builder: LoopBuilder, expr: Expr, args: Sequence[Expr]) -> Expr:
         return builder.constant(expr.value, expr.dtype, origin)
     if isinstance(expr, Call):
         return builder.call(expr.type, args, expr.dtype, expr.dims, expr.attrs, origin)
+    if isinstance(expr, SizeValue):
+        return builder.size_value(expr.size, expr.dtype, origin)
+    if isinstance(expr, Reduce):
+        return builder.reduce(expr.type, args[0], expr.axes, expr.dtype, origin)
     if isinstance(expr, Cast):
         return builder.cast(args[0], expr.dtype, expr.role, origin)
     if isinstance(expr, View):
@@ -447,6 +486,10 @@ def to_text(root: Expr) -> str:
             what = "Constant %r" % (e.value,)
         elif isinstance(e, Call):
             what = e.type + "".join(" %s=%r" % pair for pair in e.attrs)
+        elif isinstance(e, SizeValue):
+            what = "SizeValue %s" % e.size
+        elif isinstance(e, Reduce):
+            what = "%s axes=%s" % (e.type, list(e.axes))
         elif isinstance(e, Cast):
             what = "Cast(%s)" % e.role
         elif isinstance(e, Permute):

@@ -12,14 +12,36 @@ meets), the group is a conditional span: over all axes of that dim, and repeated
 turns out to be 1. Permute reorders groups. Slice puts an offset and a step on a span, whose radix is then the
 argument's dim; a View over it may still cut the span where the cut falls between whole pieces.
 
+Reduce adds axes that only its argument extends along: those under which the same data stands elsewhere in the
+nest, else what is left of the nest's axes, else new ones, which needs all axes there are under the dims that
+stay. The axes that a reduction's value does not extend along, because it or a reduction below took them, must
+nest: of two reductions the one's contain the other's. So the loops over what stays are around all others, and
+every pass over what is reduced gives values that later passes need: softmax, moments, a sum of row sums. A
+stored value extends along all axes but such as some reduction took.
+
 On exit every Load has groups over unsplit axes, from which its strides in GM follow; every store covers all
 axes in order. Where no common refinement exists, NoCommonAxes says between which shapes.
 """
 
 from functools import lru_cache
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from tf_autofuse.ir.loop_ir import Broadcast, Call, Concat, Dims, Expr, Gather, Permute, Slice, Store, View
+from tf_autofuse.ir.loop_ir import (
+    Broadcast,
+    Call,
+    Cast,
+    Concat,
+    Dims,
+    Expr,
+    Gather,
+    Permute,
+    Reduce,
+    Same,
+    Slice,
+    Store,
+    View,
+    has_reduce,
+)
 from tf_autofuse.symbolic.size import Size, exact_quotient, is_static, known_equal, product, stride_or_zero
 
 
@@ -88,6 +110,15 @@ class Layout(NamedTuple):
         """For each loop axis the stride in elements with which the Load at `spot` reads its dense tensor,
         None where it does not extend along the axis."""
         return self.place(spot.groups).strides
+
+    def positions(self, group: Iterable[Span]) -> Tuple[int, ...]:
+        """The positions in `sizes` that the spans lie over, in their order."""
+        return tuple(p for span in group for a in span.axes for p in self.position[a])
+
+    def covered(self, spot: Spot) -> Tuple[int, ...]:
+        """Per loop axis 1 where the spot's dims lie over it or it has one element, else 0."""
+        over = {p for group in spot.groups for p in self.positions(group)}
+        return tuple(int(i in over or is_unit(size)) for i, size in enumerate(self.sizes))
 
     def place(self, groups: Groups, radixes: Optional[Dims] = None) -> "Place":
         """Where the elements of a dense tensor lie that has one dim for each group. radixes: its dims, by
@@ -165,26 +196,118 @@ class _Placer:
         self.split: Dict[int, Tuple[int, int]] = {}
         self.order: List[int] = []
         self.spots: Dict[Tuple[int, Groups], Spot] = {}
+        self.places: Dict[int, List[Groups]] = {}  # expression -> where it stands
+        self.taken: List[FrozenSet[int]] = []  # the axes of each reduction
 
     def run(self, roots: List[Expr]) -> Layout:
-        first = []
-        for dim in roots[0].dims:
-            first.append(() if is_unit(dim) else (Span((self.axis(dim),)),))
+        reducing = [has_reduce([root]) for root in roots]
+        # The largest that reduces comes first: its axes are there when others look for theirs.
+        order = list(range(len(roots)))
+        if any(reducing):
+            order.sort(key=lambda i: (not reducing[i], -len(extents(roots[i].dims))))
+        stores: Dict[int, Spot] = {}
+        stack: List[Spot] = []
+        for i in order:
+            groups = self.root_groups(roots[i], roots[order[0]], not stores)
+            stores[i] = self.spot(roots[i], groups, stack)
+            while stack and (any(reducing) or len(stores) == len(roots)):
+                spot = stack.pop()
+                spot.args = tuple(self.spot(arg, self.groups_of(spot, arg), stack) for arg in spot.expr.args)
         if not self.order:
             self.axis(1)
-        stack: List[Spot] = []
-        stores = [self.spot(roots[0], tuple(first), stack)]
-        for root in roots[1:]:
-            whole = [Span((a,)) for a in self.order if not is_unit(self.sizes[a])]
-            stores.append(self.spot(root, self.regroup(whole, root.dims, roots[0].dims), stack))
-        while stack:
-            spot = stack.pop()
-            spot.args = tuple(self.spot(arg, self.groups_of(spot, arg), stack) for arg in spot.expr.args)
         leaves = [a for top in self.order for a in self.resolve((top,))]
         at = {a: i for i, a in enumerate(leaves)}
         position = {a: tuple(at[leaf] for leaf in self.resolve((a,))) for a in range(len(self.sizes))}
         spots = sorted(self.spots.values(), key=lambda s: s.expr.index)
-        return Layout(tuple(self.sizes[a] for a in leaves), tuple(spots), tuple(stores), position)
+        placed = Layout(
+            tuple(self.sizes[a] for a in leaves),
+            tuple(spots),
+            tuple(stores[i] for i in range(len(roots))),
+            position,
+        )
+        if any(reducing):
+            _check_nesting(placed)
+        return placed
+
+    def root_groups(self, root: Expr, first: Expr, is_first: bool) -> Groups:
+        if is_first:
+            return tuple(() if is_unit(dim) else (Span((self.axis(dim),)),) for dim in root.dims)
+        whole = self.all_axes()
+        if self.taken:
+            if all(map(is_unit, root.dims)):
+                return ((),) * len(root.dims)
+            whole = next(
+                (axes for axes in self.remainders(whole) if self.has_extent(axes, root.dims)), whole
+            )
+        return self.regroup([Span((a,)) for a in whole], root.dims, first.dims)
+
+    def all_axes(self) -> List[int]:
+        """The axes that are not split, outermost first, without those of size 1."""
+        return [a for a in self.resolve(tuple(self.order)) if not is_unit(self.sizes[a])]
+
+    def remainders(self, axes: List[int]) -> List[List[int]]:
+        """axes, and axes without those that one reduction took."""
+        taken = [frozenset(self.resolve(tuple(t))) for t in self.taken]
+        return [axes] + [[a for a in axes if a not in t] for t in taken]
+
+    def has_extent(self, axes: Iterable[int], dims: Dims) -> bool:
+        return known_equal(product(self.sizes[a] for a in axes), element_count(dims))
+
+    def reduced_groups(self, spot: Spot, arg: Expr) -> Groups:
+        """The groups of a Reduce's argument."""
+        reduce: Reduce = spot.expr
+        if len(reduce.axes) == 0:
+            return spot.groups
+        groups = self.known_place(spot, arg)
+        if groups is None:
+            kept = self.resolve(tuple(a for group in spot.groups for span in group for a in span.axes))
+            rest = [a for a in self.all_axes() if a not in kept]
+            dims = tuple(arg.dims[i] for i in reduce.axes)
+            if rest:
+                rest = next((axes for axes in self.remainders(rest) if self.has_extent(axes, dims)), rest)
+                own = list(self.regroup([Span((a,)) for a in rest], dims, arg.dims))
+            else:
+                own = self.new_axes(spot, arg)
+            taken = dict(zip(reduce.axes, own))
+            groups = tuple(taken.get(i, group) for i, group in enumerate(spot.groups))
+        self.taken.append(frozenset(a for i in reduce.axes for span in groups[i] for a in span.axes))
+        return groups
+
+    def known_place(self, spot: Spot, arg: Expr) -> Optional[Groups]:
+        """Where the argument, or what it is computed from element by element, stands already so that the dims
+        that stay lie over the same axes. Raises NoCommonAxes where it stands in another way: then another
+        reduction goes along other dims."""
+        reduce: Reduce = spot.expr
+        seen: Set[int] = set()
+        stack, elsewhere = [arg], False
+        while stack:
+            expr = stack.pop()
+            if expr.index in seen:
+                continue
+            seen.add(expr.index)
+            for groups in self.places.get(expr.index, ()):
+                if not all(span.plain for i in reduce.axes for span in groups[i]):
+                    continue
+                if all(groups[i] == own for i, own in enumerate(spot.groups) if i not in reduce.axes):
+                    return groups
+                elsewhere = True
+            if isinstance(expr, (Call, Cast, Same)):
+                stack.extend(a for a in expr.args if _same_dims(a.dims, arg.dims))
+        if elsewhere:
+            raise NoCommonAxes("one tensor is reduced along different dims")
+        return None
+
+    def new_axes(self, spot: Spot, arg: Expr) -> List[Tuple[Span, ...]]:
+        """New axes for the dims that are reduced, each before those of the next dim that stays."""
+        self.order = list(self.resolve(tuple(self.order)))
+        found = []
+        for i in spot.expr.axes:
+            later = [a for group in spot.groups[i + 1 :] for span in group for a in self.resolve(span.axes)]
+            self.sizes.append(arg.dims[i])
+            at = self.order.index(later[0]) if later and later[0] in self.order else len(self.order)
+            self.order.insert(at, len(self.sizes) - 1)
+            found.append((Span((len(self.sizes) - 1,)),))
+        return found
 
     def axis(self, size: Size) -> int:
         self.sizes.append(size)
@@ -195,6 +318,7 @@ class _Placer:
         found = self.spots.get((expr.index, groups))
         if found is None:
             found = self.spots[(expr.index, groups)] = Spot(expr, groups)
+            self.places.setdefault(expr.index, []).append(groups)
             stack.append(found)
         return found
 
@@ -225,6 +349,8 @@ class _Placer:
                 self.broadcast(arg.dims[i], expr.dims[skipped + i], groups[skipped + i])
                 for i in range(len(arg.dims))
             )
+        if isinstance(expr, Reduce):
+            return self.reduced_groups(spot, arg)
         if isinstance(expr, Permute):
             moved = dict(zip(expr.perm, groups))
             return tuple(moved[i] for i in range(len(groups)))
@@ -336,3 +462,34 @@ class _Placer:
         if span.step % inner == 0:
             return Span(axes, None, at, span.step // inner, outer), Span((), None, within, 1, inner)
         return None
+
+
+def _same_dims(a: Dims, b: Dims) -> bool:
+    return a is b or (len(a) == len(b) and all(map(known_equal, a, b)))
+
+
+def _check_nesting(placed: Layout) -> None:
+    """Raises NoCommonAxes where reductions do not nest, or a store misses an axis that none took."""
+    gone: Dict[int, FrozenSet[int]] = {}
+    sets: Set[FrozenSet[int]] = set()
+    taken: Set[int] = set()
+    for spot in placed.spots:
+        found = frozenset().union(*(gone[id(arg)] for arg in spot.args))
+        if isinstance(spot.expr, Reduce):
+            (arg,) = spot.args
+            own = [p for i in spot.expr.axes for p in placed.positions(arg.groups[i])]
+            if spot.expr.type.startswith("Arg") and own != sorted(own):
+                raise NoCommonAxes("an index over axes in another order than that of the loops")
+            taken.update(own)
+            found |= frozenset(own)
+        found -= {p for group in spot.groups for p in placed.positions(group)}
+        gone[id(spot)] = found
+        if isinstance(spot.expr, Reduce):
+            sets.add(found)
+    ordered = sorted(sets, key=len)
+    if not all(a <= b for a, b in zip(ordered, ordered[1:])):
+        raise NoCommonAxes("reductions along axes that do not nest")
+    for spot in placed.stores:
+        missing = [i for i, over in enumerate(placed.covered(spot)) if not over]
+        if not taken.issuperset(missing):
+            raise NoCommonAxes("a value of dims [%s] among larger ones" % ", ".join(map(str, spot.expr.dims)))

@@ -1,12 +1,12 @@
 """Stores cut into parts that hold no Concat: how a concat becomes stores into parts of one tensor.
 
-Why: a loop nest computes one expression for all of its elements, a concat is another expression in each of its
-parts. So what is computed with a concat is computed part by part, each operand sliced to the part, and each part
-is stored at its place.
+Why: a loop nest computes one expression for all of its elements, a concat is another expression in each of
+its parts. So what is computed with a concat is computed part by part, each operand sliced to the part, and
+each part is stored at its place.
 
-On entry: stores over loop expressions. On exit: parts in the order of the stores, which cover each stored tensor
-once. A concat whose boundaries cannot be followed to the stored tensor (one inside of a reduction over its axis,
-one under a view that merges across its parts) stays; NoCommonAxes then comes from the layout.
+On entry: stores over loop expressions. On exit: parts in the order of the stores, which cover each stored
+tensor once. A concat whose boundaries cannot be followed to the stored tensor (one inside of a reduction over
+its axis, one under a view that merges across its parts) stays; NoCommonAxes then comes from the layout.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -21,6 +21,7 @@ from tf_autofuse.ir.loop_ir import (
     Gather,
     LoopBuilder,
     Permute,
+    Reduce,
     Same,
     Slice,
     Store,
@@ -119,8 +120,8 @@ class Placement(NamedTuple):
 
 
 def placements(stores: Sequence[Store]) -> List[Placement]:
-    """The loop nests that the stores need: one where no Concat is inside, else one for each kind of part. Raises
-    NoCommonAxes."""
+    """The loop nests that the stores need: one where no Concat is inside, else one for each kind of part.
+    Raises NoCommonAxes."""
     parts = parts_of(stores)
     clusters = [parts] if len(parts) == len(stores) else clusters_of(parts)
     found: List[Placement] = []
@@ -178,6 +179,8 @@ class _Cutter:
         """The cut of arg in the dims of expr."""
         if isinstance(expr, (Cast, Same)):
             return cut
+        if isinstance(expr, Reduce):
+            return None if cut.axis in expr.axes else cut
         if isinstance(expr, (Call, Broadcast)):
             axis = cut.axis + len(expr.dims) - len(arg.dims)
             return Cut(axis, cut.starts) if known_equal(arg.dims[cut.axis], expr.dims[axis]) else None
@@ -252,6 +255,8 @@ class _Cutter:
         axis = window.axis
         if isinstance(expr, (Cast, Same)):
             return window
+        if isinstance(expr, Reduce):
+            return _NO_WAY if axis in expr.axes else window
         if isinstance(expr, (Call, Broadcast)):
             own = axis - (len(expr.dims) - len(arg.dims))
             if own < 0 or is_unit(arg.dims[own]):
@@ -320,8 +325,8 @@ _NO_WAY = Window(-1, 0, 0)
 
 
 def _known_order(a: Size, b: Size) -> Optional[int]:
-    """1 or -1 where a >= b or a <= b for every value of the symbols, 0 where they are equal, None where none of
-    it is known."""
+    """1 or -1 where a >= b or a <= b for every value of the symbols, 0 where they are equal, None where none
+    of it is known."""
     if is_static(a - b):
         return (a - b > 0) - (a - b < 0)
     if known_nonnegative(a - b):

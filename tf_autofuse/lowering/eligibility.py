@@ -39,7 +39,7 @@ class Eligibility:
     def neutral(self, op: str) -> bool:
         """Whether no precision mode changes the op."""
         row = row_of(op)
-        return row is not None and (row.kind != "elementwise" or op == "Cast")
+        return row is not None and (not row.computes or op == "Cast")
 
     def supports(self, op: str, dtype: DType) -> bool:
         """Whether the op can be fused on the target when its attr T is dtype (at least with a constant
@@ -65,7 +65,8 @@ class Eligibility:
             return (0,)
         if kind in KINDS:
             return value_positions(op, len(self._view.inputs[node]))
-        return tuple(range(len(self._view.inputs[node])))
+        count = row_of(op).inputs if kind == "reduce" else -1
+        return tuple(range(len(self._view.inputs[node]) if count < 0 else count))
 
     def verdict(self, node: int) -> Optional[NodeVerdict]:
         """Why the node is not to be fused, None where nothing speaks against it so far."""

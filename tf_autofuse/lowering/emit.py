@@ -1,9 +1,9 @@
 """From a nest's body to its HintGraphs and FusedGraph.
 
-On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the tensors
-that the fused op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast nodes stand as
-late as possible: every node is computed over the axes that its operands extend along, and widened only where
-it meets a larger one.
+On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the
+tensors that the fused op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs.
+Broadcast nodes stand as late as possible: every node is computed over the axes that its operands extend
+along, and widened only where it meets a larger one.
 """
 
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
@@ -12,7 +12,7 @@ from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Store, Tensor
+from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Reduce, SizeValue, Store, Tensor
 from tf_autofuse.ir.loop_layout import Groups, NoCommonAxes, Place, Spot
 from tf_autofuse.ir.loop_parts import Part, Placement, placements
 from tf_autofuse.lowering.symbols import Dims, RegionSizes, SymbolTable, UnreadableSize
@@ -115,14 +115,14 @@ class _Body:
     def store(self, part: Part, spot: Spot, index: int) -> None:
         ref, origin = self.refs[id(spot)], self.origin(part.tensor[0])
         if all(part.expr.dims[i] is d or part.expr.dims[i] == d for i, d in enumerate(part.whole)):
-            self.builder.store(ref, index, origin=origin)
+            self.builder.store(ref, index, origin=origin, dims=self.placed.covered(spot))
             return
         whole = self.sizes.local_dims(part.whole)
         place = self.placed.place(self.local(spot.groups), whole)
         offset: Size = 0
         for begin, stride in zip(part.begin, place.dim_strides):
             offset = offset + self.sizes.local(begin) * stride
-        self.builder.store(ref, index, self.strides(place), origin, offset)
+        self.builder.store(ref, index, self.strides(place), origin, offset, self.placed.covered(spot))
 
     def origin(self, node: int) -> Tuple[str, ...]:
         return (self.names[node],) if node in self.names else ()
@@ -134,6 +134,8 @@ class _Body:
             return self.load(spot, origin)
         if isinstance(expr, Constant):
             return self.builder.scalar(expr.value, expr.dtype, origin)
+        if isinstance(expr, SizeValue):
+            return self.builder.scalar(self.sizes.local(expr.size), expr.dtype, origin)
         args = [self.refs[id(arg)] for arg in spot.args]
         if isinstance(expr, Cast):
             ref = self.builder.op("Cast", args[0], dtype=expr.dtype, origin=origin)
@@ -141,6 +143,8 @@ class _Body:
             return ref
         if isinstance(expr, Gather):
             return self.gather(spot, args[0], origin)
+        if isinstance(expr, Reduce):
+            return self.reduce(spot, args[0], origin)
         if not isinstance(expr, Call):
             return args[0]  # dims are a matter of where it stands, not of what it is
         shaped = [self.extent[arg] for arg in args if arg in self.extent]
@@ -148,6 +152,19 @@ class _Body:
         args = [self.widen(arg, extent, origin) if arg in self.extent else arg for arg in args]
         ref = self.builder.op(expr.type, *args, dtype=expr.dtype, origin=origin, **dict(expr.attrs))
         self.extent[ref] = extent
+        return ref
+
+    def reduce(self, spot: Spot, arg: TensorRef, origin) -> TensorRef:
+        """The argument is widened to the reduced axes first: what does not extend along them counts as
+        often."""
+        (over,) = spot.args
+        axes = [p for i in spot.expr.axes for p in self.placed.positions(over.groups[i])]
+        before = self.extent.get(arg, (0,) * len(self.placed.sizes))
+        extent = tuple(int(bool(e) or i in axes) for i, e in enumerate(before))
+        if before != extent:
+            arg = self.builder.broadcast_to(arg, extent, origin)
+        ref = self.builder.reduce(spot.expr.type, arg, axes, spot.expr.dtype, origin)
+        self.extent[ref] = tuple(0 if i in axes else e for i, e in enumerate(extent))
         return ref
 
     def local(self, groups: Groups) -> Groups:

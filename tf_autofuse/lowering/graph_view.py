@@ -93,17 +93,19 @@ class GraphView:
             "RefNextIteration",
         )
 
-    def node(self, id_: int) -> "NodeRef":
-        return NodeRef(self, id_)
+    def node(self, id_: int, operands=None) -> "NodeRef":
+        """operands: the lowering's ShapeValues, for NodeRef.operand."""
+        return NodeRef(self, id_, operands)
 
 
 class NodeRef:
     """One node, in the form in which an op's lowering asks about it."""
 
-    __slots__ = ("view", "id", "op")
+    __slots__ = ("view", "id", "op", "operands")
 
-    def __init__(self, view: GraphView, id_: int):
+    def __init__(self, view: GraphView, id_: int, operands=None):
         self.view = view
+        self.operands = operands
         self.id = id_
         self.op = view.ops[id_]
 
@@ -123,3 +125,12 @@ class NodeRef:
         """The attribute, text as str."""
         value = self.view.attrs[self.id].get(name, default)
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+    def operand(self, at: int) -> Optional[Tuple[int, ...]]:
+        """The elements of input `at` where they are integers that are known while compiling."""
+        if self.operands is None or at >= len(self.view.inputs[self.id]):
+            return None
+        value = self.operands.operand(self.id, at)
+        if value is None or not all(isinstance(e, int) for e in value.elements):
+            return None
+        return value.elements

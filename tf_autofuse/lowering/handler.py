@@ -2,15 +2,15 @@
 
 On entry: values are loop expressions; 16-bit floats have been promoted to float32 by the caller. On exit the
 result is an expression in the compute dtype; `guards` holds what must hold of the run-time dims, `made` how
-many loop nodes were made. A lowering that the target cannot compute ends with TargetRefusal, dims that do not
-fit with ShapesDiffer.
+many loop nodes were made, `spaces` the dims that reductions go over. A lowering that the target cannot
+compute ends with TargetRefusal, dims that do not fit with ShapesDiffer.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32, INT64
 from tf_autofuse.ir.loop_ir import (
     CONVERT,
     Constant,
@@ -24,13 +24,15 @@ from tf_autofuse.ir.loop_ir import (
     Cast,
     constant_of,
 )
+from tf_autofuse.ir.loop_layout import is_unit
 from tf_autofuse.lowering.symbols import SymbolTable
 from tf_autofuse.ops.ascir_cast import bfloat16_values, cast_array
+from tf_autofuse.ops.ascir_reduce import start_value
 from tf_autofuse.ops.numpy_handler import evaluate_call, result_dtype
 from tf_autofuse.ops.schema import OpHandler, Refusal
 from tf_autofuse.ops.table import missing_form
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, is_static, known_equal
+from tf_autofuse.symbolic.size import Size, is_static, known_equal, minimum, product
 
 HALVES = (FLOAT16, BFLOAT16)
 
@@ -46,6 +48,7 @@ class LoopHandler(OpHandler):
         self.builder = LoopBuilder()
         self.guards: List[Guard] = []
         self.made = 0
+        self.spaces: List[Dims] = []
         self._symbols = symbols
         self._target = target
         self._enhances = enhances
@@ -60,6 +63,7 @@ class LoopHandler(OpHandler):
         """Before each op. low: the 16-bit dtype that its values were promoted from, None for none."""
         self.guards = []
         self.made = 0
+        self.spaces = []
         self._equal = {}
         self._low = low
         self._origin = origin
@@ -126,6 +130,43 @@ class LoopHandler(OpHandler):
                 return self.builder.cast(result, FLOAT32, PROMOTE, self._origin) if out is FLOAT32 else result
         self._require_form(asc_type, in_dtypes, out)
         return self.builder.call(asc_type, args, out, dims, pairs, self._origin)
+
+    def reduce(
+        self, asc_type: str, v: Expr, axes: Sequence[int], keep_dims: bool, dtype: Optional[DType] = None
+    ) -> Expr:
+        out = result_dtype(asc_type, (v.dtype,), dtype)
+        v = self._aligned(v)
+        kept = tuple(1 if i in axes else d for i, d in enumerate(v.dims))
+        real = [i for i in axes if not is_unit(v.dims[i])]
+        if not real and out is v.dtype:
+            result = v
+        elif not real:  # the index of the only element
+            result = self.builder.broadcast(self.constant(0, out), kept, self._origin)
+        elif any(is_static(v.dims[i]) and v.dims[i] == 0 for i in real):
+            start = self.constant(start_value(asc_type, v.dtype), out)
+            result = self.builder.broadcast(start, kept, self._origin)
+        else:
+            self._require_form(asc_type, (v.dtype,), out)
+            self.made += 1
+            self.spaces.append(v.dims)
+            result = self.builder.reduce(asc_type, v, real, out, self._origin)
+        return result if keep_dims else self.drop_dims(result, axes)
+
+    def element_count(self, v: Expr, axes: Sequence[int], dtype: DType) -> Expr:
+        count = product(v.dims[i] for i in axes)
+        if is_static(count):
+            return self.constant(plain(cast_array(np.asarray(count, np.int64), INT64, dtype), dtype), dtype)
+        return self.builder.size_value(count, dtype, self._origin)
+
+    def drop_dims(self, v: Expr, axes: Sequence[int]) -> Expr:
+        return self.builder.view(v, tuple(d for i, d in enumerate(v.dims) if i not in axes), self._origin)
+
+    def require_elements(self, v: Expr, axis: int) -> None:
+        size = v.dims[axis]
+        if is_static(size) and size == 0:
+            raise Refusal("Dim %d is empty, which is an error in TensorFlow." % axis)
+        if not is_static(size):
+            self.guards.append(Guard("eq", minimum(size, 1), 1, self._name))
 
     def dtype_of(self, v: Expr) -> DType:
         return v.dtype

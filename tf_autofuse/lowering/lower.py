@@ -6,12 +6,13 @@ load it) when
     - something that is not fused reads it, or control edges lead to or from it,
     - it has more consumers than recomputation_threshold,
     - a consumer is on another device or in another while frame,
+    - it reduces: its value must be complete before it is read,
     - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads (for each part of a
       concat),
     - it is gathered from, or sliced although it gathers (TF looks at all indices).
 An op with several outputs (Split) is only ever inlined: where one of them would have to be stored, it is left
-to TF. All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where that
-pays.
+to TF. All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where
+that pays.
 
 On exit every node has a box or a NodeVerdict that says why not. Nothing raises for what a graph contains.
 """
@@ -193,6 +194,7 @@ class _Lowering:
             self.guards[node] = tuple(self.handler.guards)
         if (
             node in self.forced
+            or box.reduces
             or (len(view.consumers[node]) > self.threshold and not box.outputs)
             or not view.consumers[node]
             or view.control_inputs[node]
@@ -229,7 +231,7 @@ class _Lowering:
     def box(self, node: int, values: Tuple[int, ...]) -> KernelBox:
         """The box with what may be inlined inlined. Raises Refusal, ShapesDiffer, Refused."""
         view = self.view
-        ref = view.node(node)
+        ref = view.node(node, self.shape_values)
         row = row_of(ref.op)
         low = self.low is not None and self.low.nodes[node]
         out_dtype = BY_TF[view.out_dtypes[node][0]]
@@ -245,11 +247,13 @@ class _Lowering:
                     inlined.append(inner)
         if row.kind != "fill" and all(constant_of(a) is not None for a in args):
             raise Refused(reasons.CONSTANT_INPUTS, "all of its inputs are constants")
-        wide = [a.dtype for a in args if a.dtype in HALVES] if row.kind == "elementwise" else []
+        if row.computes and self.reads_port(node, 1):
+            raise Refused(reasons.OUTPUT_OUTSIDE, "something reads another output than the first")
+        wide = [a.dtype for a in args if a.dtype in HALVES] if row.computes else []
         self.handler.begin(node, ref.name, ref.op, self.low.dtype if low else (wide[0] if wide else None))
         hard = False
         exprs: List[Expr] = []
-        if row.kind == "elementwise":
+        if row.computes:
             exprs.append(self.elementwise(ref, row, args, out_dtype, low))
         elif row.kind == "view":
             expr, hard = lower_view(self, ref, args[0])
@@ -266,18 +270,28 @@ class _Lowering:
             loads |= inner.loads
             gathered |= inner.gathered
         parts = sum(b.parts - 1 for b in inlined) + 1
+        space = max(self.handler.spaces, key=len, default=exprs[0].dims)
         return KernelBox(
             node,
             exprs[0],
             tuple(inlined),
-            row.kind == "elementwise" or row.kind in KINDS or ref.op == "BroadcastTo",
+            row.computes or row.kind in KINDS or ref.op == "BroadcastTo",
             self.handler.made + sum(b.size for b in inlined),
             loads,
-            hard or any(b.hard for b in inlined),
+            hard or bool(self.handler.spaces) or any(b.hard for b in inlined),
             parts + (len(exprs[0].args) - 1 if isinstance(exprs[0], Concat) else 0),
             row.kind in ("slice", "split"),
             gathered,
             tuple(exprs) if len(exprs) > 1 else (),
+            bool(self.handler.spaces),
+            space,
+        )
+
+    def reads_port(self, node: int, first: int) -> bool:
+        """Whether a node reads output `first`, or a later one, of the node."""
+        view = self.view
+        return len(view.out_dtypes[node]) > first and any(
+            source == node and port >= first for c in view.consumers[node] for source, port in view.inputs[c]
         )
 
     def goes_along(self, node: int) -> bool:

@@ -1,8 +1,8 @@
 """Lowering of ops that put elements elsewhere: transpose, slice, split, concat, tile, pad, gather.
 
 On entry: the node, its value inputs as expressions, its operands (axes, begins, multiples) as ShapeValues. On
-exit: one expression per output, made of Permute, Slice, Concat and Gather; what must hold of the run-time dims is
-a guard, and where it does not hold the fallback gives TF's result or TF's error.
+exit: one expression per output, made of Permute, Slice, Concat and Gather; what must hold of the run-time
+dims is a guard, and where it does not hold the fallback gives TF's result or TF's error.
 """
 
 from typing import Callable, Dict, List, Optional, Sequence, Tuple

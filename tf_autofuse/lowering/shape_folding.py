@@ -1,12 +1,13 @@
-"""Values of integer tensors that are made of sizes, as Sizes: what tf.shape and the arithmetic around it give.
+"""Values of integer tensors that are made of sizes, as Sizes: what tf.shape and the arithmetic around it
+give.
 
-Why: shape operands (of Reshape, Slice, Tile, Fill, ...) are computed in the graph from other tensors' dims. With
-their values known as expressions over run-time dims the op that reads them is an index map like any other, and
-the ops that computed them need not run.
+Why: shape operands (of Reshape, Slice, Tile, Fill, ...) are computed in the graph from other tensors' dims.
+With their values known as expressions over run-time dims the op that reads them is an index map like any
+other, and the ops that computed them need not run.
 
-On entry: a graph's columns and the dims of its tensors. On exit a value per tensor, or None where it is not known;
-of a known value single elements may be unknown (None). Elements may be negative; nothing wraps around: a size that
-does not fit its dtype fails in TensorFlow before it could be used.
+On entry: a graph's columns and the dims of its tensors. On exit a value per tensor, or None where it is not
+known; of a known value single elements may be unknown (None). Elements may be negative; nothing wraps around:
+a size that does not fit its dtype fails in TensorFlow before it could be used.
 """
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple

@@ -10,7 +10,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, INT64
 from tf_autofuse.ops.ascir_cast import cast_array
 from tf_autofuse.ops.schema import Node, OpHandler, Refusal
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS
@@ -73,6 +73,24 @@ class NumpyHandler(OpHandler):
         array = evaluate_call(asc_type, [v.array for v in values], in_dtypes, attrs, dtype)
         return Value(array, result_dtype(asc_type, in_dtypes, dtype))
 
+    def reduce(self, asc_type: str, v: Value, axes, keep_dims: bool, dtype: Optional[DType] = None) -> Value:
+        if not axes:
+            return v
+        result = self.call(asc_type, v, dtype=dtype, axes=tuple(axes))
+        return result if keep_dims else self.drop_dims(result, axes)
+
+    def element_count(self, v: Value, axes, dtype: DType) -> Value:
+        count = int(np.prod([v.array.shape[i] for i in axes], dtype=np.int64))
+        return self.constant(cast_array(np.array(count), INT64, dtype).item(), dtype)
+
+    def drop_dims(self, v: Value, axes) -> Value:
+        shape = [d for i, d in enumerate(v.array.shape) if i not in axes]
+        return v._replace(array=v.array.reshape(shape))
+
+    def require_elements(self, v: Value, axis: int) -> None:
+        if v.array.shape[axis] == 0:
+            raise Refusal("Dim %d is empty." % axis)
+
     def dtype_of(self, v: Value) -> DType:
         return v.dtype
 
@@ -94,17 +112,20 @@ class NumpyHandler(OpHandler):
 def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType], out_dtype: DType,
                 attrs: Optional[Mapping[str, Any]] = None, known: Tuple[int, ...] = ()) -> np.ndarray:
     """TF op `name` on arrays by its row's lowering. known: the inputs that are compile-time constants of one
-    element.
+    element. Inputs behind the row's values are constant operands.
 
     Raises Refusal where the lowering refuses, KeyError for an op without a row.
     """
     handler = NumpyHandler()
     values = []
-    for i, (array, dtype) in enumerate(zip(arrays, in_dtypes)):
+    row = TF_OPS[name]
+    count = len(arrays) if row.inputs < 0 else row.inputs
+    operands = {i: tuple(np.asarray(a).reshape(-1).tolist()) for i, a in enumerate(arrays) if i >= count}
+    for i, (array, dtype) in enumerate(zip(arrays[:count], in_dtypes)):
         value = Value(np.asarray(array), dtype)
         if dtype in _HALVES and name != "Cast":
             value = handler.cast(value, FLOAT32)
         values.append(value._replace(known=value.array.reshape(-1)[0].item()) if i in known else value)
     with np.errstate(all="ignore"):
-        result = TF_OPS[name].lower(handler, Node(name, in_dtypes, (out_dtype,), attrs), *values)
+        result = row.lower(handler, Node(name, in_dtypes, (out_dtype,), attrs, operands), *values)
     return handler.cast(result, out_dtype).array

@@ -45,6 +45,19 @@ class RecordingHandler(OpHandler):
         self.calls.append(RecordedCall(asc_type, in_dtypes, result))
         return Recorded(result, max(v.rank for v in values))
 
+    def reduce(self, asc_type: str, v: Recorded, axes, keep_dims: bool, dtype: Optional[DType] = None):
+        result = self.call(asc_type, v, dtype=dtype, axes=tuple(axes))
+        return result if keep_dims else result._replace(rank=v.rank - len(axes))
+
+    def element_count(self, v: Recorded, axes, dtype: DType) -> Recorded:
+        return Recorded(dtype, 0, 3)
+
+    def drop_dims(self, v: Recorded, axes) -> Recorded:
+        return v._replace(rank=v.rank - len(axes))
+
+    def require_elements(self, v: Recorded, axis: int) -> None:
+        pass
+
     def dtype_of(self, v: Recorded) -> DType:
         return v.dtype
 

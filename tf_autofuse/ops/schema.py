@@ -30,6 +30,25 @@ class OpHandler:
         what the row's rule gives."""
         raise TypeError("abstract")
 
+    def reduce(self, asc_type: str, v, axes: Sequence[int], keep_dims: bool, dtype: Optional[DType] = None):
+        """One AscIR reduction of v along `axes` (positions, not negative, each once; none: v itself); dtype:
+        the result's, where the row's rule is 'attr'."""
+        raise TypeError("abstract")
+
+    def element_count(self, v, axes: Sequence[int], dtype: DType):
+        """The number of elements of v along `axes` as a scalar of `dtype`, rounded: a constant where it is
+        known while compiling."""
+        raise TypeError("abstract")
+
+    def drop_dims(self, v, axes: Sequence[int]):
+        """v without its dims `axes`, which are known to be 1."""
+        raise TypeError("abstract")
+
+    def require_elements(self, v, axis: int) -> None:
+        """Dim `axis` of v must not be 0 (TF fails otherwise): a guard where that is not known, Refusal where
+        it is known not to hold."""
+        raise TypeError("abstract")
+
     def dtype_of(self, v) -> DType:
         """The dtype that v is computed in: float32 for a float16/bfloat16 tensor that was promoted."""
         raise TypeError("abstract")
@@ -72,11 +91,11 @@ class AscOp:
         32, or 0; what the neediest form of an item size takes. A text without {tmp} takes none: ask
         `scratch_bytes`.
     in_place: whether dst may be the same tensor as an input of equal item size (exactly equal, never partly).
-    reduces: a reduction (AscGraph's H8): one input, attr axes; `ascend` then names the device helper, not a call
-        on equal counts.
-    host: input dtypes (keys as for `ascend`) -> a C expression of one element with {0} {1} {2} for the inputs and
-        {attr_name}, or for a reduction the combining step of {0} (accumulator) and {1}. Functions it calls are in
-        npu_kernels/host/. A (dtype) that is not a key is refused on the host target.
+    reduces: a reduction (AscGraph's H8): one input, attr axes; `ascend` then names the device helper, not a
+        call on equal counts.
+    host: input dtypes (keys as for `ascend`) -> a C expression of one element with {0} {1} {2} for the inputs
+        and {attr_name}, or for a reduction the combining step of {0} (accumulator) and {1}. Functions it
+        calls are in npu_kernels/host/. A (dtype) that is not a key is refused on the host target.
     header: the helper header under npu_kernels/include/autofuse/ that the call needs, or ''.
     evaluate: the meaning on numpy arrays: (inputs, attrs, result dtype) -> array. float16/bfloat16 never
     reach it. cost: rows of the vector cost table that make one call, as (API name, repeat count per element)
@@ -135,11 +154,11 @@ class TfOp:
 
     names: TF op types that share the row. kind: 'elementwise' (incl. broadcasting), 'view' (moves no data:
     Identity, Reshape, ...; lowering/views.py knows them by name), 'fill' (BroadcastTo, Fill, ZerosLike,
-    OnesLike), or the fusion family of an op that puts elements elsewhere ('transpose', 'slice', 'split',
-    'concat', 'gather'; lowering/moves.py knows them by name). dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are registered
-    for; never more. inputs: how many leading inputs are values (-1: all); further ones (shape, axis) are read
-    as constants. Fill's
-        value is its input 1.
+    OnesLike), or a fusion family: 'reduce' for reductions and what is composed with them, or that of an op
+    that puts elements elsewhere ('transpose', 'slice', 'split', 'concat', 'gather'; lowering/moves.py knows
+    them by name). dtypes: the dtypes of attr T (or SrcT, for Cast) that TF 1.15.0's CPU kernels are
+    registered for; never more. inputs: how many leading inputs are values (-1: all); further ones (shape,
+    axes) are read as constants. Fill's value is its input 1.
     lane_varies: TF's own result for the same input differs between the vectorized part of its loop and the
         rest, in the sign of a zero; a 'bits' row then promises TF's value up to that sign. `meaning` says
         which one we give.
@@ -172,10 +191,12 @@ class TfOp:
 
 
 class Node:
-    """What a lowering may ask of the TF node: op type, attributes, dtypes of inputs and outputs."""
+    """What a lowering may ask of the TF node: op type, attributes, dtypes of inputs and outputs, constant
+    operands (position -> ints)."""
 
     def __init__(self, op: str, in_dtypes: Sequence[DType], out_dtypes: Sequence[DType],
-                 attrs: Optional[Mapping[str, Any]] = None):
+                 attrs: Optional[Mapping[str, Any]] = None, operands: Optional[Mapping[int, Any]] = None):
+        self._operands = dict(operands or {})
         self.op = op
         self.in_dtypes = tuple(in_dtypes)
         self.out_dtypes = tuple(out_dtypes)
@@ -183,6 +204,11 @@ class Node:
 
     def attr(self, name: str, default: Any = None) -> Any:
         return self._attrs.get(name, default)
+
+    def operand(self, at: int) -> Optional[Tuple[int, ...]]:
+        """The elements of input `at`, a scalar or vector of integers, where they are known while
+        compiling."""
+        return self._operands.get(at)
 
 
 class Refusal(Exception):

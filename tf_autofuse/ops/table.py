@@ -5,10 +5,10 @@ makes, and asks each call's row for a form on the target.
 """
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, INT64
 from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math,
                              ascir_reduce, tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view,
-                             tf_compare_select, tf_gather, tf_grad, tf_layout, tf_math)
+                             tf_compare_select, tf_gather, tf_grad, tf_layout, tf_math, tf_reduce)
 from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
 from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
 
@@ -32,7 +32,8 @@ ASC_OPS: Mapping[str, AscOp] = _index(
     lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
     tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS +
-    tf_grad.ROWS + tf_cast_fill_view.ROWS + tf_layout.ROWS + tf_gather.ROWS, lambda row: row.names)
+    tf_grad.ROWS + tf_cast_fill_view.ROWS + tf_layout.ROWS + tf_gather.ROWS + tf_reduce.ROWS,
+    lambda row: row.names)
 
 
 class Support(NamedTuple):
@@ -72,6 +73,8 @@ def value_dtypes(name: str, dtype: DType, inputs: int = 2) -> Tuple[DType, ...]:
     """
     if name in ("Select", "SelectV2"):
         return (BOOL, dtype, dtype)
+    if name.startswith("FusedBatchNorm"):
+        return (dtype,) + (FLOAT32,) * 4
     return (dtype,) * (inputs if name == "AddN" else _ARITY.get(name, 1))
 
 
@@ -83,6 +86,11 @@ _ARITY = dict.fromkeys("""
     TanhGrad InvGrad ReciprocalGrad SqrtGrad RsqrtGrad Fill
 """.split(), 2)
 _ARITY["ClipByValue"] = 3
+_ARITY.update(dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), 5))
+#: Ranks of the inputs where these are not all matrices.
+_RANKS = dict.fromkeys(("BiasAdd", "BiasAddV1"), (2, 1))
+_RANKS.update(dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), (4, 1, 1, 1, 1)))
+_ATTRS = dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), {"is_training": False})
 
 
 def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
@@ -97,14 +105,16 @@ def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
     in_dtypes = value_dtypes(name, dtype)
     values = []
     for i, d in enumerate(in_dtypes):
-        value = Recorded(d, 1 if name.startswith("BiasAdd") and i == 1 else 2)
-        if d in _HALVES and op.kind == "elementwise" and not (name == "Cast" and out_dtype in _HALVES):
+        value = Recorded(d, _RANKS.get(name, (2,) * (i + 1))[i])
+        if d in _HALVES and op.computes and not (name == "Cast" and out_dtype in _HALVES):
             value = handler.cast(value, FLOAT32)
         if constant_operand and i == len(in_dtypes) - 1:
             value = value._replace(known=3, rank=0)
         values.append(value)
-    result = op.lower(handler, Node(name, in_dtypes, (out_dtype or dtype,)), *values)
-    if op.kind == "elementwise" and result.dtype is FLOAT32 and (out_dtype or dtype) in _HALVES:
+    returned = INT64 if name in ("ArgMax", "ArgMin") else out_dtype or dtype
+    node = Node(name, in_dtypes, (returned,), _ATTRS.get(name), {1: (0,)})
+    result = op.lower(handler, node, *values)
+    if op.computes and result.dtype is FLOAT32 and (out_dtype or dtype) in _HALVES:
         handler.cast(result, out_dtype or dtype)
     return handler.calls
 

@@ -10,7 +10,8 @@ from tf_autofuse.ops.composing import (FLOATS, INTEGERS, REALS, SIGNED, SINGLE_D
 from tf_autofuse.ops.schema import Refusal, TfOp
 
 
-def _safe_divisor(h, divisor) -> int:
+def safe_divisor(h, divisor) -> int:
+    """The value of a constant integer that can be divided by. Raises Refusal for any other."""
     known = scalar_constant(h, divisor)
     if known is None:
         raise Refusal("Integer division raises an error where the divisor is 0, and this divisor is not a "
@@ -26,7 +27,7 @@ def _division(float_lowering, integer_type):
     def lower(h, node, a, b):
         if h.dtype_of(a).is_floating:
             return float_lowering(h, a, b)
-        return h.call(integer_type, a, divisor=_safe_divisor(h, b))
+        return h.call(integer_type, a, divisor=safe_divisor(h, b))
     return lower
 
 

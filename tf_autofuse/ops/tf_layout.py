@@ -1,7 +1,7 @@
 """TF's ops that put elements elsewhere: transpose, slice, split, concat, tile, pad.
 
-None of them computes: their kinds are the names of fusion families, and lowering/moves.py makes index maps and
-parts of them. What they store is what they read, bit for bit.
+None of them computes: their kinds are the names of fusion families, and lowering/moves.py makes index maps
+and parts of them. What they store is what they read, bit for bit.
 """
 from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT32, UINT64,
                                    UINT8)
