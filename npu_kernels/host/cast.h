@@ -48,9 +48,19 @@ static inline double af_cast_f64_u64(uint64_t x) {
   return high + af_from_bits_f64((x & 0xffffffffu) | 0x4330000000000000u);
 }
 
+/* gcc with -fno-trapping-math takes (float)(int)x for trunc(x), which is -0.0 where x is above -1 and not
+ * above -0.0; an integer 0 is +0.0. The mask says so in a way that it does not see through. */
+static inline float af_cast_f32_i32(int32_t x) {
+  return af_from_bits_f32(af_bits_f32((float)x) & (0 - (uint32_t)(x != 0)));
+}
+
+static inline double af_cast_f64_i32(int32_t x) {
+  return af_from_bits_f64(af_bits_f64((double)x) & (0 - (uint64_t)(x != 0)));
+}
+
 static inline double af_cast_f64_i64(int64_t x) {
 #ifdef __AVX512DQ__
-  return (double)x;
+  return af_from_bits_f64(af_bits_f64((double)x) & (0 - (uint64_t)(x != 0)));
 #else
   const uint64_t biased = ((uint64_t)x >> 32) ^ 0x80000000u;
   const double high = af_from_bits_f64(biased | 0x4530000000000000u) - (0x1p84 + 0x1p63 + 0x1p52);
@@ -67,7 +77,7 @@ static inline float af_cast_f32_u64(uint64_t x) {
 
 static inline float af_cast_f32_i64(int64_t x) {
 #ifdef __AVX512DQ__
-  return (float)x;
+  return af_from_bits_f32(af_bits_f32((float)x) & (0 - (uint32_t)(x != 0)));
 #else
   const uint64_t u = (uint64_t)x;
   const uint64_t odd = (u & ~(uint64_t)0x7ff) | ((u & 0x7ff) ? 0x800 : 0);

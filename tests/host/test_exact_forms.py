@@ -159,3 +159,24 @@ def test_headers_of_expressions():
     assert host_forms.headers("({0} + {1})") == ()
     with pytest.raises(KeyError):
         host_forms.headers("af_unknown({0})")
+
+
+CHAINS = [(f, i) for f in host_forms.SINGLES for i in host_forms.INTEGERS]
+
+
+@pytest.fixture(scope="module", params=[compiled.AVX2, compiled.BASELINE], ids=["avx2", "baseline"])
+def chain(request):
+    texts = [host_forms.cast(i, f).replace("{0}", "(%s)" % host_forms.cast(f, i)) for f, i in CHAINS]
+    return compiled.library(
+        [compiled.Loop("chain_%s_%s" % (f.name, i.name), (f.host, f.host), text, host_forms.headers(text))
+         for (f, i), text in zip(CHAINS, texts)], request.param)
+
+
+@pytest.mark.parametrize("real, whole", CHAINS, ids=lambda d: d.name)
+def test_casts_to_an_integer_and_back_are_two_casts(real, whole, chain):
+    """gcc would make one truncation of them, which keeps the sign of what becomes 0."""
+    (x,) = inputs_of((real,))
+    expected = cast_array(cast_array(x, real, whole), whole, real)
+    ours = chain("chain_%s_%s" % (real.name, whole.name), real.numpy, x)
+    wrong = np.flatnonzero(bits(ours, real) != bits(expected, real))
+    assert not len(wrong), [(x[k], ours[k], expected[k]) for k in wrong[:4]]

@@ -114,7 +114,7 @@ def cast(source: DType, target: DType) -> str:
         return "({0} != 0)"
     if source.is_floating and target.is_integer:
         return _float_to_integer(source, target)
-    if target.is_floating and source in (INT64, UINT64):
+    if target.is_floating and source in (INT32, INT64, UINT64):
         return "af_cast_%s_%s({0})" % (short_name(target), short_name(source))
     return "(%s){0}" % target.host
 
