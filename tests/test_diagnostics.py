@@ -44,14 +44,14 @@ def test_strict_mode_raises_every_time(monkeypatch, caplog, value, is_strict):
 
 def test_config_problems_are_told_once_and_what_comes_later_in_one_line(caplog):
     config = Config.from_sources(
-        {"AUTOFUSE_FLAGS": "enable_autofues=true;autofuse_enable_pgo=true"},
-        {"profiling_mode": True, "use_off_line": True},
+        {"AUTOFUSE_FLAGS": "enable_autofues=true", "AUTOFUSE_DFX_FLAGS": "--att_profiling=true"},
+        {"use_off_line": True},
     )
     for _ in range(2):
         diagnostics.report_problems(config)
     first, second = [record.getMessage() for record in caplog.records]
     assert "enable_autofues" in first and "did you mean enable_autofuse?" in first
-    assert "autofuse_enable_pgo=true" in second and "profiling_mode=true" in second
+    assert "att_profiling=true" in second
     diagnostics.report_problems(Config.from_sources({"AUTOFUSE_FLAGS": "enable_autofuss=true"}))
     assert len(caplog.records) == 3
 
@@ -67,9 +67,10 @@ def test_what_has_no_effect_is_told_only_on_request(caplog):
 def test_strict_mode_refuses_bad_settings_but_not_notes(caplog):
     strict = {
         "AUTOFUSE_STRICT": "1",
-        "AUTOFUSE_FLAGS": "autofuse_enable_pgo=true;--codegen_compile_debug=true",
+        "AUTOFUSE_FLAGS": "--codegen_compile_debug=true",
+        "AUTOFUSE_DFX_FLAGS": "--att_profiling=true",
     }
-    diagnostics.report_problems(Config.from_sources(strict, {"profiling_mode": True}))
+    diagnostics.report_problems(Config.from_sources(strict))
     assert len(caplog.records) == 2
     for bad in ("enable_autofues=true", "max_fusion_size=many"):
         config = Config.from_sources(dict(strict, AUTOFUSE_FLAGS=bad))

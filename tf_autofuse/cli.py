@@ -127,6 +127,54 @@ def doctor(context, as_json):
     context.exit(1 if any(finding.status == checks.PROBLEM for finding in findings) else 0)
 
 
+@cli.command(context_settings=_PASS_ON)
+@click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+@click.option("--soc", default="", help="The chip to model; default: Ascend910B4-1.")
+@click.argument("script")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def compare(as_json, soc, script, arguments):
+    """Run a script with fusion off and on; print ops, kernels, modelled and measured time, differences."""
+    from tf_autofuse.profiling import compare as comparing
+
+    try:
+        result = comparing.compare(script, arguments, soc)
+    except (comparing.CompareError, ValueError) as error:
+        raise UserError(str(error))
+    if as_json:
+        click.echo(json.dumps(comparing.as_json(result), indent=2))
+    else:
+        comparing.render(result, _console())
+
+
+@cli.command()
+@click.option(
+    "--export", "wanted", type=click.Choice(["on", "off"]), default="on", help="As msprof has it: on."
+)
+@click.option("--output", required=True, help="A PROF_* folder, or the folder that holds some.")
+@click.option("--soc", default=None, help="The chip to model; default: the one that was profiled for.")
+def msprof(wanted, output, soc):
+    """Export profiles: op_summary_*.csv and a timeline, into mindstudio_profiler_output/ below PROF_*."""
+    from pathlib import Path
+
+    from tf_autofuse.profiling.export import export
+    from tf_autofuse.profiling.records import ProfileError
+
+    if wanted == "off":
+        raise UserError("with --export=off there is nothing to do; give --export=on")
+    try:
+        exported = export(Path(output), soc)
+    except (ProfileError, ValueError, OSError) as error:
+        raise UserError(str(error))
+    for item in exported:
+        click.echo("wrote %s and %s" % (item.summary, item.timeline))
+        click.echo(
+            "%d rows measured on the host, %d modelled (%.2f us of kernels)"
+            % (item.measured, item.modelled, item.microseconds)
+        )
+        if item.missing:
+            click.echo("not modelled: " + ", ".join("%s x%d" % pair for pair in item.missing))
+
+
 @cli.group()
 def cache():
     """Look at or clean up the built kernels."""

@@ -200,10 +200,10 @@ PARAMETER_ROWS: Tuple[Row, ...] = (
     _npu("soc_version", Soc(words=tuple(MACHINES)), "",
          "The NPU that kernels are planned for, with or without Ascend in front; unset: %s." % DEFAULT_SOC,
          code=True, alias="soc_config"),
-    _npu("profiling_mode", Bool(), False, "Record the run time of each fused op.", LATER),
+    _npu("profiling_mode", Bool(), False, "Record the time of each op of each run in a PROF_* folder."),
     _npu("profiling_options", Kind("JSON"), "",
-         "What is recorded and the folder for it (output, task_trace, ...).",
-         LATER),
+         "A JSON object: output, the folder for PROF_* folders (default: the working folder); task_trace, "
+         "off to record nothing."),
 )
 
 # The NPU route's own options (CANN's TF Adapter). They steer its runtime, not fusion: accepted, without

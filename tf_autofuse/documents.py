@@ -19,6 +19,7 @@ class Document(NamedTuple):
 
 DOCUMENTS: Dict[str, Document] = {
     "flags": Document("flags.md", "tf_autofuse.config_view", "flags_document"),
+    "op-summary": Document("op-summary.md", "tf_autofuse.profiling.op_summary", "document"),
     "ops": Document("ops.md", "tf_autofuse.ops.document", "render"),
 }
 

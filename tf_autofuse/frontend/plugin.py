@@ -37,6 +37,9 @@ def activate() -> None:
         import tensorflow  # noqa: F401  the extension's symbols come from TF's libraries
         from tf_autofuse.frontend import _native as module
         _register(module)
+        from tf_autofuse.frontend import profiler
+
+        profiler.install()
         _native = module
 
 

@@ -1,1 +1,11 @@
-"""What a kernel would take on the chip: recorded instructions, their costs, the pipes they run through."""
+"""What ran, how long it took, and how long the NPU would take: records, models and exports.
+
+    records.py      PROF_* folders: what a profiled session writes, and reading it back
+    npu_time.py     the modelled time of one op on a chip, by pipe
+    instructions.py, simulator.py, kernel.py    a kernel on the twin, instruction by instruction, through the pipes
+    op_summary.py   the rows of op_summary_*.csv
+    timeline.py     a Chrome / Perfetto timeline
+    export.py       a PROF_* folder -> mindstudio_profiler_output/
+
+Nothing here imports TensorFlow; frontend/profiler.py does the recording.
+"""

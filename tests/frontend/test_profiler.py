@@ -1,0 +1,92 @@
+"""Profiled sessions: what is written, and that nothing else changes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tf_autofuse.profiling.records import profiles_below, read
+
+tf = pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.tensorflow
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def graph():
+    with v1.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [None, 16], "x")
+        y = tf.nn.relu(tf.abs(x) * 3.0, name="y")
+        graph.x, graph.y = x, y
+        yield graph
+
+
+def config(output, **more):
+    import tf_autofuse
+
+    options = dict({"output": str(output), "task_trace": "on"}, **more.pop("options", {}))
+    return tf_autofuse.configure(
+        v1.ConfigProto(), profiling_mode=True, profiling_options=json.dumps(options), **more
+    )
+
+
+def run(graph, session, rows=4, **more):
+    return session.run(graph.y, {graph.x: -np.ones((rows, 16), np.float32)}, **more)
+
+
+def test_a_profiled_session(graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--enable_autofuse=true")
+    with v1.Session(config=config(tmp_path)) as session:
+        for rows in (4, 4, 7):
+            np.testing.assert_array_equal(run(graph, session, rows), np.full((rows, 16), 3, np.float32))
+    (folder,) = profiles_below(tmp_path)
+    profile = read(folder)
+    assert sorted({op.run for op in profile.ops}) == [0, 1, 2]
+    (name,) = profile.kernels
+    fused = [op for op in profile.ops if op.name == name]
+    assert [op.inputs[0].dims for op in fused] == [(4, 16), (4, 16), (7, 16)]
+    assert all(op.op == "AscBackend" and op.outputs[0] == op.inputs[0] and op.duration >= 0 for op in fused)
+    assert {"Abs", "mul", "y"} <= set(profile.kernels[name].origin) and profile.info["soc"]
+    assert all(op.start > 10**18 for op in profile.ops)
+
+
+def test_unfused_ops_have_their_dims(graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--enable_autofuse=false")
+    with v1.Session(config=config(tmp_path)) as session:
+        run(graph, session)
+    ops = {op.name: op for op in read(profiles_below(tmp_path)[0]).ops}
+    assert ops["Abs"].inputs[0].dims == (4, 16) and ops["mul"].inputs[1] == ("float32", ())
+    assert ops["y"].op == "Relu"
+
+
+def test_other_sessions_write_nothing(graph, tmp_path):
+    import tf_autofuse
+
+    for settings in (
+        None,
+        v1.ConfigProto(),
+        tf_autofuse.configure(v1.ConfigProto()),
+        config(tmp_path / "off", options={"task_trace": "off"}),
+    ):
+        with v1.Session(config=settings) as session:
+            run(graph, session)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_callers_options_and_metadata_stay(graph, tmp_path):
+    metadata = v1.RunMetadata()
+    with v1.Session(config=config(tmp_path)) as session:
+        run(graph, session, options=v1.RunOptions(timeout_in_ms=60000), run_metadata=metadata)
+        assert metadata.step_stats.dev_stats
+        with pytest.raises(tf.errors.InvalidArgumentError):  # no such pool: TF's own error, and no run
+            session.run(graph.y, {graph.x: np.ones((4, 16))}, v1.RunOptions(inter_op_thread_pool=77))
+        run(graph, session)
+    assert {op.run for op in read(profiles_below(tmp_path)[0]).ops} == {0, 1}
+
+
+def test_a_folder_that_cannot_be_written(graph, tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    with v1.Session(config=config(tmp_path / "file")) as session:
+        for _ in range(2):
+            assert run(graph, session).shape == (4, 16)
+    assert [r for r in caplog.records if "not profiled" in r.getMessage()]

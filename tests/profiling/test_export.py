@@ -1,0 +1,128 @@
+"""op_summary, timeline and the command that writes them."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tests.profiling import samples
+from tf_autofuse.cli import cli
+from tf_autofuse.machine import machine_for
+from tf_autofuse.profiling import op_summary, timeline
+from tf_autofuse.profiling.export import export
+from tf_autofuse.profiling.records import ProfileError, read
+
+#: What users of msprof look for.
+MSPROF = (
+    "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Block Dim,Input Shapes,Input Data Types,"
+    "Input Formats,Output Shapes,Output Data Types,Output Formats,aiv_time(us),aiv_vec_time(us),aiv_vec_ratio,"
+    "aiv_mte2_time(us),aiv_mte2_ratio,aiv_mte3_time(us),aiv_mte3_ratio"
+).split(",")
+
+
+def rows_of(item):
+    with open(str(item.summary), newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_op_summary(tmp_path):
+    samples.write(tmp_path)
+    (item,) = export(tmp_path)
+    rows = rows_of(item)
+    assert set(MSPROF) <= set(rows[0]) and list(rows[0]) == [c.name for c in op_summary.COLUMNS]
+    measured = [r for r in rows if r["Time Source"] == op_summary.MEASURED]
+    modelled = [r for r in rows if r["Time Source"] == "modelled for Ascend910B4-1"]
+    assert (len(measured), len(modelled)) == (item.measured, item.modelled) == (10, 4)
+    assert len(rows) == 14 and item.missing == (("MatMul", 1),)
+
+    first = measured[1]
+    assert first["Op Name"] == samples.FUSED and first["Original Ops"] == "Abs;Add;Relu"
+    assert (
+        first["Task Type"] == "HOST_CPU"
+        and first["Task Duration(us)"] == "9.000"
+        and first["aiv_time(us)"] == ""
+    )
+    assert first["Input Shapes"] == '"128;192,128"' and first["Input Data Types"] == "FLOAT;FLOAT"
+    assert (
+        first["Task Wait Time(us)"] == "1.500" and first["Model ID"] == "0" and measured[4]["Model ID"] == "1"
+    )
+    assert (
+        measured[0]["Input Shapes"] == "" and measured[8]["Task Wait Time(us)"] == "0.000"
+    )  # another thread
+
+    kernel = modelled[0]
+    assert kernel["Op Name"] == samples.FUSED and kernel["Task Type"] == "AI_VECTOR_CORE"
+    assert kernel["Task Duration(us)"] == kernel["aiv_time(us)"] and float(kernel["aiv_mte2_time(us)"]) > 0
+    assert int(kernel["Block Dim"]) > 1 and kernel["OP State"] == "static"
+    assert float(kernel["aiv_mte2_ratio"]) == pytest.approx(
+        float(kernel["aiv_mte2_time(us)"]) / float(kernel["aiv_time(us)"]), abs=2e-3
+    )
+    assert [r["Op Name"] for r in modelled[1:]] == ["Abs", "Add", "Relu"]
+    ends = 0.0
+    for row in modelled:  # one kernel after the other
+        assert float(row["Task Start Time(us)"]) == pytest.approx(ends, abs=2e-3)
+        ends = float(row["Task Start Time(us)"]) + float(row["Task Duration(us)"])
+    assert item.microseconds == pytest.approx(ends, abs=5e-3)
+
+
+def test_another_chip(tmp_path):
+    folder = samples.write(tmp_path).folder
+    (default,), (fast,) = export(folder), export(folder, "910B1")
+    assert fast.microseconds < default.microseconds
+    assert {r["Time Source"] for r in rows_of(fast)} == {op_summary.MEASURED, "modelled for Ascend910B1"}
+    with pytest.raises(ValueError, match="unknown SoC"):
+        export(folder, "910Z")
+
+
+def test_kinds_of_runs(tmp_path):
+    profile = read(samples.write(tmp_path, fused=3, plain=2).folder)
+    kinds = op_summary.kinds_of_runs(profile)
+    assert [k.runs for k in kinds] == [(0, 1, 2), (3, 4)]
+    assert [o.name for o in kinds[1].ops] == ["Abs", "Add", "Relu", "MatMul"] and kinds[0].ops[0].run == 2
+
+
+def test_timeline(tmp_path):
+    (item,) = export(samples.write(tmp_path).folder)
+    with open(str(item.timeline)) as stream:
+        events = json.load(stream)["traceEvents"]
+    assert all({"name", "ph", "pid", "tid"} <= set(e) for e in events)
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert [lanes[timeline.CHIP, i] for i in range(4)] == [
+        "kernels",
+        "MTE2 (GM to UB)",
+        "V (vector)",
+        "MTE3 (UB to GM)",
+    ]
+    bars = [e for e in events if e["ph"] == "X"]
+    assert all(e["dur"] >= 0 and e["ts"] >= 0 and (e["pid"], e["tid"]) in lanes for e in bars)
+    assert len([e for e in bars if e["pid"] == timeline.HOST]) == 10
+    chip = [e for e in bars if e["pid"] == timeline.CHIP and e["name"] == samples.FUSED]
+    assert len(chip) == 4 and all(e["args"]["original ops"] == ["Abs", "Add", "Relu"] for e in chip)
+    assert max(e["dur"] for e in chip) == chip[0]["dur"]  # no pipe is longer than its kernel
+    assert {e["args"]["time"] for e in chip} == {"modelled for Ascend910B4-1"}
+    assert {e["tid"] for e in bars if e["pid"] == timeline.HOST} == {0, 1}
+
+
+def test_an_empty_profile(tmp_path):
+    (item,) = export(samples.write(tmp_path, fused=0, plain=0).folder)
+    assert (item.measured, item.modelled, rows_of(item)) == (0, 0, [])
+
+
+def test_the_command(tmp_path):
+    folder = samples.write(tmp_path).folder
+    done = CliRunner().invoke(cli, ["msprof", "--export=on", "--output=%s" % folder])
+    assert done.exit_code == 0 and "10 rows measured on the host, 4 modelled" in done.output
+    assert "not modelled: MatMul x1" in done.output
+    assert len(list((folder / "mindstudio_profiler_output").iterdir())) == 2
+    for arguments, word in (
+        (["--output=%s" % (tmp_path / "none")], "holds no profile"),
+        (["--export=off", "--output=x"], "--export=on"),
+        (["--soc=1", "--output=%s" % folder], "unknown SoC"),
+    ):
+        done = CliRunner().invoke(cli, ["msprof"] + arguments)
+        assert done.exit_code == 2 and word in done.output
+    (folder / "info.json").write_text("{")
+    with pytest.raises(ProfileError):
+        export(folder)
+    assert machine_for("").soc == "Ascend910B4-1"

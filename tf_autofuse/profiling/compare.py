@@ -1,0 +1,231 @@
+"""A script with fusion off and on, side by side.
+
+Each side is a process of its own (frontend/recorded_run.py) in which every session run is profiled and what
+it fetched is kept; random numbers are seeded alike, so that both sides compute the same. On exit: numbers
+of the run that came most often (an iteration), and the worst difference of everything that was fetched."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from tf_autofuse.machine import Machine, machine_for
+from tf_autofuse.profiling import op_summary
+from tf_autofuse.profiling.records import ProfileError, profiles_below, read
+
+SIDES = ("off", "on")
+
+
+class CompareError(Exception):
+    """The script can't be compared; the text says why and what to do."""
+
+
+class Side(NamedTuple):
+    """One iteration. ops: executed, of all kinds; fused: among them; kernels: on the NPU; modelled_us:
+    their time; moved_bytes: between GM and UB; host_us: median wall time of the runs but the first;
+    missing: ops that the model does not know."""
+
+    runs: int
+    ops: int
+    fused: int
+    kernels: int
+    modelled_us: float
+    moved_bytes: int
+    host_us: float
+    missing: Tuple[str, ...]
+
+
+class Difference(NamedTuple):
+    """Over everything fetched. compared: arrays; worst_absolute, worst_relative: of numbers that are finite
+    on both sides (relative to the value without fusion, where that is not 0); mismatched: arrays of other
+    shape or type, or with other NaN or infinite elements; unequal: arrays that differ at all."""
+
+    compared: int
+    unequal: int
+    mismatched: int
+    worst_absolute: float
+    worst_relative: float
+
+
+class Comparison(NamedTuple):
+    script: str
+    soc: str
+    off: Side
+    on: Side
+    difference: Difference
+
+
+def compare(script: str, arguments: Sequence[str], soc: str = "") -> Comparison:
+    """Raises CompareError, ValueError for an unknown chip."""
+    machine = machine_for(soc)
+    if not os.path.exists(script):
+        raise CompareError("%s can't be read; give the path of a Python script" % script)
+    with tempfile.TemporaryDirectory(prefix="autofuse_compare_") as folder:
+        folders = {}
+        for side in SIDES:
+            folders[side] = Path(folder) / side
+            _run(side, folders[side], script, arguments)
+        sides = [_side(folders[side], machine) for side in SIDES]
+        return Comparison(script, machine.soc, sides[0], sides[1], _difference(folders["off"], folders["on"]))
+
+
+def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None:
+    environ = dict(os.environ, PYTHONHASHSEED="0")
+    if side == "on" and "enable_autofuse" not in environ.get("AUTOFUSE_FLAGS", ""):
+        flags = environ.get("AUTOFUSE_FLAGS", "").strip(";")
+        environ["AUTOFUSE_FLAGS"] = ";".join(f for f in (flags, "--enable_autofuse=true") if f)
+    command = [sys.executable, "-m", "tf_autofuse.frontend.recorded_run", side, str(folder), script]
+    done = subprocess.run(
+        command + list(arguments),
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
+    if done.returncode:
+        raise CompareError(
+            "the script ended with exit code %d with fusion %s; its last words:\n%s"
+            % (done.returncode, side, "\n".join(done.stdout.splitlines()[-15:]))
+        )
+
+
+def _side(folder: Path, machine: Machine) -> Side:
+    try:
+        profiles = [read(p) for p in profiles_below(folder)]
+    except ProfileError:
+        raise CompareError("the script ran no session; compare a script that calls Session.run")
+    kinds = [(profile, kind) for profile in profiles for kind in op_summary.kinds_of_runs(profile)]
+    profile, main = max(kinds, key=lambda pair: (len(pair[1].runs), len(pair[1].ops)))
+    rows, missing = op_summary.modelled_rows(profile, machine, [main])
+    walls = _walls(profile, main.runs)
+    return Side(
+        len(main.runs),
+        len(main.ops),
+        sum(op.name in profile.kernels for op in main.ops),
+        len(rows),
+        sum(r.duration for r in rows),
+        sum(r.modelled.bytes_in + r.modelled.bytes_out for r in rows),
+        statistics.median(walls[1:] or walls),
+        tuple(sorted({op.op for op in missing})),
+    )
+
+
+def _walls(profile, runs: Sequence[int]) -> List[float]:
+    """Wall time of each run: from the first op's start to the last one's end, in microseconds."""
+    wanted, spans = set(runs), {}  # type: set, Dict[int, List[int]]
+    for op in profile.ops:
+        if op.run in wanted:
+            span = spans.setdefault(op.run, [op.start, op.start + op.duration])
+            span[0], span[1] = min(span[0], op.start), max(span[1], op.start + op.duration)
+    return [(spans[run][1] - spans[run][0]) / 1e3 for run in runs]
+
+
+def fetched(folder: Path) -> List[List[np.ndarray]]:
+    """What each run fetched, as recorded_run kept it."""
+    found = []
+    for path in sorted(folder.glob("fetched_*.npz")):
+        with np.load(str(path), allow_pickle=False) as arrays:
+            found.append([arrays["a%d" % i] for i in range(len(arrays.files))])
+    return found
+
+
+def _difference(off: Path, on: Path) -> Difference:
+    return difference(fetched(off), fetched(on))
+
+
+def difference(off: Sequence[Sequence[np.ndarray]], on: Sequence[Sequence[np.ndarray]]) -> Difference:
+    """Of runs in the same order."""
+    compared = unequal = mismatched = 0
+    absolute = relative = 0.0
+    for a_run, b_run in zip(off, on):
+        for a, b in zip(a_run, b_run):
+            compared += 1
+            worst = _worst(a, b)
+            if worst is None:
+                mismatched, unequal = mismatched + 1, unequal + 1
+                continue
+            unequal += a.tobytes() != b.tobytes()
+            absolute, relative = max(absolute, worst[0]), max(relative, worst[1])
+        mismatched += abs(len(a_run) - len(b_run))
+    mismatched += abs(len(off) - len(on))
+    return Difference(compared, unequal, mismatched, absolute, relative)
+
+
+def _worst(a: np.ndarray, b: np.ndarray) -> Optional[Tuple[float, float]]:
+    """(absolute, relative) difference; None where the arrays can't be compared element by element."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return None
+    if a.dtype.kind not in "fc":
+        return (0.0, 0.0) if a.tobytes() == b.tobytes() else _whole_numbers(a, b)
+    usual = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~usual].astype(str), b[~usual].astype(str)):
+        return None
+    if not usual.any():
+        return 0.0, 0.0
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    left, right = a[usual].astype(wide), b[usual].astype(wide)
+    gap = np.abs(left - right)
+    nonzero = left != 0
+    return float(gap.max()), float((gap[nonzero] / np.abs(left[nonzero])).max()) if nonzero.any() else 0.0
+
+
+def _whole_numbers(a: np.ndarray, b: np.ndarray) -> Optional[Tuple[float, float]]:
+    if a.dtype.kind not in "iub":
+        return None
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    gap = np.abs(left - right)
+    nonzero = left != 0
+    return float(gap.max()), float((gap[nonzero] / np.abs(left[nonzero])).max()) if nonzero.any() else 0.0
+
+
+def as_json(result: Comparison) -> Dict[str, Any]:
+    return {
+        "script": result.script,
+        "soc": result.soc,
+        "off": result.off._asdict(),
+        "on": result.on._asdict(),
+        "difference": result.difference._asdict(),
+    }
+
+
+def render(result: Comparison, console) -> None:
+    from rich.table import Table
+
+    table = Table("one iteration", "fusion off", "fusion on", "change")
+    for title, name, form in (
+        ("ops executed", "ops", "%d"),
+        ("fused ops", "fused", "%d"),
+        ("kernels on the NPU", "kernels", "%d"),
+        ("kernel time, modelled (us)", "modelled_us", "%.2f"),
+        ("GM bytes moved", "moved_bytes", "%d"),
+        ("host time, measured (us)", "host_us", "%.1f"),
+    ):
+        off, on = getattr(result.off, name), getattr(result.on, name)
+        change = "%+.1f%%" % (100.0 * (on - off) / off) if off else ""
+        table.add_row(title, form % off, form % on, change)
+    console.print(table)
+    console.print(
+        "modelled for %s; median of %d and %d runs; host times are of traced runs"
+        % (result.soc, result.off.runs, result.on.runs),
+        highlight=False,
+    )
+    found = result.difference
+    console.print(
+        "%d fetched arrays compared: %d differ, worst absolute %.3g, worst relative %.3g%s"
+        % (
+            found.compared,
+            found.unequal,
+            found.worst_absolute,
+            found.worst_relative,
+            ", %d can't be compared" % found.mismatched if found.mismatched else "",
+        ),
+        highlight=False,
+    )
+    for side, missing in (("off", result.off.missing), ("on", result.on.missing)):
+        if missing:
+            console.print("not modelled with fusion %s: %s" % (side, ", ".join(missing)), highlight=False)
