@@ -2,7 +2,7 @@
 
     records.py      PROF_* folders: what a profiled session writes, and reading it back
     npu_time.py     the modelled time of one op on a chip, by pipe
-    instructions.py, simulator.py, kernel.py    a kernel on the twin, instruction by instruction, through the pipes
+    instructions.py, simulator.py, kernel.py    a kernel on the twin, by instructions, through the pipes
     op_summary.py   the rows of op_summary_*.csv
     timeline.py     a Chrome / Perfetto timeline
     export.py       a PROF_* folder -> mindstudio_profiler_output/
