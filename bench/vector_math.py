@@ -88,8 +88,7 @@ def numpy_nanoseconds(function, inputs, count):
     if function is None:
         return None
     arguments = inputs if function in (np.power, np.arctan2) else inputs[:1]
-    best = min(timeit.repeat(lambda: function(*arguments), number=INNER, repeat=REPEATS))
-    return best / INNER / count * 1e9
+    return min(timeit.repeat(lambda: function(*arguments), number=INNER, repeat=REPEATS)) / INNER / count * 1e9
 
 
 def rows(run, dtype):

@@ -67,7 +67,8 @@ def executed_nodes(session, fetches, feed) -> Tuple[list, list]:
 
 
 def run_pair(build: Callable[[], Tuple[Dict[str, tf.Tensor], List[tf.Tensor]]], feeds: Sequence[Dict[str, np.ndarray]],
-             flags: str = ON, dfx: str = LIFTING_OFF, precision_mode: str = "must_keep_origin_dtype") -> Pair:
+             flags: str = ON, dfx: str = LIFTING_OFF, precision_mode: str = "must_keep_origin_dtype",
+             target: str = "ascend") -> Pair:
     """`build` makes the graph in the default graph: (placeholders by name, fetches). Each feed runs on both sides."""
     from tf_autofuse.frontend import plugin
     graph = tf.Graph()
@@ -76,7 +77,7 @@ def run_pair(build: Callable[[], Tuple[Dict[str, tf.Tensor], List[tf.Tensor]]], 
     with tf.compat.v1.Session(graph=graph, config=plain_config()) as session:
         plain = [session.run(fetches, {placeholders[k]: v for k, v in feed.items()}) for feed in feeds]
     before = sum(s["fallbacks"] for s in plugin.native().stats().values())
-    with environment(AUTOFUSE_FLAGS=flags, AUTOFUSE_DFX_FLAGS=dfx, AUTOFUSE_TARGET="ascend"):
+    with environment(AUTOFUSE_FLAGS=flags, AUTOFUSE_DFX_FLAGS=dfx, AUTOFUSE_TARGET=target):
         with tf.compat.v1.Session(graph=graph, config=fused_config(precision_mode)) as session:
             fused, names = [], []
             for feed in feeds:

@@ -34,9 +34,8 @@ def numpy_dtype(dtype: DType):
     return tf_dtype(dtype).as_numpy_dtype
 
 
-def cases() -> List[Case]:
-    """Every (op, dtype) that the table says the ascend target takes, of the ops that fuse element by
-    element."""
+def cases(target: str = TARGET) -> List[Case]:
+    """Every (op, dtype) that the table says the target takes, of elementwise ops, views and fills."""
     result = []
     for name in sorted(TF_OPS):
         if TF_OPS[name].kind not in ("elementwise", "view", "fill") or name.startswith("FusedBatchNorm"):
@@ -44,8 +43,8 @@ def cases() -> List[Case]:
         for dtype in TF_OPS[name].dtypes:
             if name == "Cast":
                 result += [Case(name, dtype, out) for out in sorted(BY_NAME)
-                           if out not in ("uint32", "uint64") and support(name, dtype, TARGET, BY_NAME[out]).ok]
-            elif support(name, dtype, TARGET).ok and (TF_OPS[name].kind == "elementwise" or _partner(dtype)):
+                           if out not in ("uint32", "uint64") and support(name, dtype, target, BY_NAME[out]).ok]
+            elif support(name, dtype, target).ok and (TF_OPS[name].kind == "elementwise" or _partner(dtype)):
                 result.append(Case(name, dtype))
     return result
 

@@ -45,11 +45,12 @@ def graph_of(case, length=None):
     return build
 
 
-#: Where TF's float64 kernel is no measure: it computes exp(x) - 1, which loses every digit near zero.
+#: Where TF's float64 kernel is no measure: it computes exp(x) - 1 or log(exp(x) + 1), which loses digits.
 SELU_SCALE, SELU_SCALE_ALPHA = 1.0507009873554804934193349852946, 1.7580993408473768599402175208123
 REFERENCES = {
     "Elu": lambda x: np.where(x < 0, np.expm1(x), x),
     "Selu": lambda x: np.where(x < 0, SELU_SCALE_ALPHA * np.expm1(x), SELU_SCALE * x),
+    "Softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
 }
 
 #: Ops of which TF itself gives 0.0 or -0.0 by an element's position: its vectorized loops negate by 0 - x and take
@@ -107,7 +108,9 @@ def check(case, feed, plain, fused):
     if narrow:
         return
     theirs, ours = ulp_error(plain, reference), ulp_error(fused, reference)
-    bound = max(ULP_BOUND, float(theirs[np.isfinite(theirs)].max() if np.isfinite(theirs).any() else 0))
+    # In float64 the measure is no more exact than what is measured.
+    allowed = 2 * ULP_BOUND if case.dtype.name == "float64" else ULP_BOUND
+    bound = max(allowed, float(theirs[np.isfinite(theirs)].max() if np.isfinite(theirs).any() else 0))
     # Where TF itself is wrong without bound (overflow inside its formula) ours may be right or equal to it.
     bad = (ours > bound) & ~(np.isinf(theirs) & (op_cases_equal(plain, fused)))
     assert not bad.any(), "%s at %s: TF %r, fused %r, exact %r (%.1f ulp, bound %.1f)" % (

@@ -10,6 +10,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from tf_autofuse.codegen.ascendc.expressions import bare
 from tf_autofuse.codegen.host import reduce
+from tf_autofuse.codegen.host.halves import BLOCK, staging
 from tf_autofuse.codegen.host.lines import Lines
 from tf_autofuse.codegen.host.literals import literal, value_type
 from tf_autofuse.codegen.host.operation import expression
@@ -313,53 +314,90 @@ class _Printer:
             v = self.values[name]
             if v.access is not None:
                 self.pointer(out, v)
+        self.staged = staging(self.values, inner, self.nest.vector, body.kept)
         if scheme is None or self.nest.mode == "column":
-            count = self.count()
-            out.vector_loop("j", count)
             suffix = "c" if scheme is not None and scheme.cascades else ""
-            for name in inner:
-                self.step(out, self.values[name], "j", "j", suffix, body)
+            if not self.staged.needed:
+                self.vector_loop(out, body, inner, "j", self.count(), "j", "j", suffix)
+                return
+            out.open("for (int64_t s = 0; s < %s; s += %d)" % (self.count(), BLOCK))
+            out.add("const int64_t m = Min(%d, %s - s);" % (BLOCK, self.count()))
+            self.widen(out, "s", "m")
+            self.vector_loop(out, body, inner, "j", "m", "(s + j)", "(s + j)", suffix)
+            self.narrow(out, "s", "m")
             out.close()
             return
         self.lanes(out, body, inner, scheme)
+
+    def widen(self, out: Lines, start: str, count: str) -> None:
+        for name in sorted(self.staged.loads, key=self.number.get):
+            out.add("float %s[%d];" % (self.id("h", name), BLOCK))
+            out.add("af_block_f32_f16(%s, %s + %s, %s);" % (self.id("h", name), self.id("p", name), start, count))
+        for name in sorted(self.staged.stores, key=self.number.get):
+            out.add("float %s[%d];" % (self.id("h", name), BLOCK))
+
+    def narrow(self, out: Lines, start: str, count: str) -> None:
+        for name in sorted(self.staged.stores, key=self.number.get):
+            out.add("af_block_f16_f32(%s + %s, %s, %s);" % (self.id("p", name), start, self.id("h", name), count))
 
     def lanes(self, out: Lines, body: Body, inner: List[str], scheme) -> None:
         size, n = self.size(self.nest.vector), scheme.lanes
         reduces = [self.values[x] for x in inner if self.values[x].is_reduce]
         start, end, suffix = "0", size, "l"
+        blocks = scheme.cascades or self.staged.needed
+        if blocks:
+            step = BLOCK if self.staged.needed else CASCADE * n
+            out.open("for (int64_t s = 0; s < %s; s += %d)" % (size, step))
+            out.add("const int64_t end = Min(s + %d, %s);" % (step, size))
+            start, end = "s", "end"
+            self.widen(out, "s", "end - s")
         if scheme.cascades:
-            out.open("for (int64_t k = 0; k < %s; k += %d)" % (size, CASCADE * n))
-            out.add("const int64_t end = Min(k + %d, %s);" % (CASCADE * n, size))
-            start, end, suffix = "k", "end", "c"
+            suffix = "c"
             for v in reduces:
                 reduce.declare(out, v, self.id("r", v.name) + "c", str(n), str(n))
         out.add("int64_t j = %s;" % start)
         out.open("for (; j + %d <= %s; j += %d)" % (n, end, n))
-        self.lane_loop(out, body, inner, str(n), suffix)
+        self.vector_loop(out, body, inner, "l", str(n), "(j + l)", "l", suffix)
         out.close()
         axis = self.graph.axes[self.nest.vector]
         if not is_static(axis.size) or axis.size % n or axis.limit is not None:
-            self.lane_loop(out, body, inner, "%s - j" % end, suffix)
+            self.vector_loop(out, body, inner, "l", "%s - j" % end, "(j + l)", "l", suffix)
         if scheme.cascades:
             for v in reduces:
                 reduce.merge(out, v, self.id("r", v.name) + "l", self.id("r", v.name) + "c", str(n))
+        if blocks:
+            self.narrow(out, "s", "end - s")
             out.close()
 
-    def lane_loop(self, out: Lines, body: Body, inner: List[str], count: str, suffix: str) -> None:
+    def vector_loop(self, out: Lines, body: Body, inner: List[str], index: str, count: str, j: str, lane: str,
+                    suffix: str) -> None:
+        """j: the index along the vector axis; lane: into accumulators; suffix: of the accumulators' names."""
         before = set(self.local)
-        out.vector_loop("l", count)
+        out.vector_loop(index, count)
         for name in inner:
-            self.step(out, self.values[name], "(j + l)", "l", suffix, body)
+            if name not in self.staged.loads and name not in self.staged.dropped:
+                self.step(out, self.values[name], j, lane, suffix, body)
         out.close()
         self.local = before
 
     def step(self, out: Lines, v: Value, j: str, lane: str, suffix: str, body: Body) -> None:
         """A statement of the innermost loop."""
-        if not v.is_reduce:
+        if v.name in self.staged.casts:
+            out.add("const float %s = %s[%s];" % (
+                self.id("v", v.name), self.id("h", self.staged.casts[v.name]), self.staged_index(j)), v.name)
+            self.local.add(v.name)
+            self.keep(out, v, j, body.kept)
+        elif v.name in self.staged.stores:
+            out.add("%s[%s] = %s;" % (
+                self.id("h", v.name), self.staged_index(j), self.ref(self.staged.stores[v.name], j)), v.name)
+        elif v.is_reduce:
+            self.accumulate(out, v, self.id("r", v.name) + suffix, lane, self.ref(v.inputs[0], j), j)
+        else:
             self.statement(out, v, j, body.kept)
-            return
-        x = self.ref(v.inputs[0], j)
-        self.accumulate(out, v, self.id("r", v.name) + suffix, lane, x, j)
+
+    def staged_index(self, j: str) -> str:
+        """The index into a staged block that begins at s."""
+        return "j" if j == "(s + j)" else j[1:-1] + " - s"
 
     def accumulate(self, out: Lines, v: Value, array: str, lane: str, x: str, j: str) -> None:
         position = None
@@ -393,6 +431,9 @@ class _Printer:
                 text += " != 0"
             out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), bare(text)), comment)
         self.local.add(v.name)
+        self.keep(out, v, j, kept)
+
+    def keep(self, out: Lines, v: Value, j: str, kept: Sequence[str]) -> None:
         if v.name in kept:
             target = "%s[%s]" % ((self.id("t", v.name), j) if v.name in self.nest.tiles
                                  else (self.id("u", v.name), self.buffer_index(v, j)))

@@ -1,0 +1,60 @@
+"""float16 tensors in innermost loops: converted block by block, by one instruction for eight elements.
+
+The vectorizer knows no conversion of 16-bit floats, so what a loop loads only to widen it, and what it rounds only to
+store it, is staged: a block of BLOCK elements goes through an array of float32, hK for value K, by the functions of
+npu_kernels/host/blocks.h.
+"""
+from typing import Dict, NamedTuple, Sequence
+
+from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32
+from tf_autofuse.schedule.host_graph import Value
+from tf_autofuse.symbolic.size import known_equal
+
+#: Elements that are staged at a time; a multiple of every number of lanes.
+BLOCK = 512
+
+
+class Staging(NamedTuple):
+    """loads: Load -> nothing is computed for it; casts: Cast of such a Load -> the Load; stores: Store -> the value
+    that it rounds; dropped: the Casts before such Stores."""
+
+    casts: Dict[str, str]
+    stores: Dict[str, str]
+    dropped: frozenset
+
+    @property
+    def loads(self) -> frozenset:
+        return frozenset(self.casts.values())
+
+    @property
+    def needed(self) -> bool:
+        return bool(self.casts or self.stores)
+
+
+def staging(values: Dict[str, Value], inner: Sequence[str], vector: int, kept: Sequence[str]) -> Staging:
+    """inner: the values of one innermost loop over the axis `vector`; kept: those that something outside of it
+    reads."""
+    readers: Dict[str, list] = {n: [] for n in inner}
+    for n in inner:
+        for i in values[n].inputs:
+            if i in readers:
+                readers[i].append(values[n])
+    casts: Dict[str, str] = {}
+    stores: Dict[str, str] = {}
+    dropped = set()
+    for n in inner:
+        v = values[n]
+        if v.dtype is not FLOAT16 or v.access is None or not known_equal(v.access.strides[vector], 1):
+            continue
+        if v.type == "Load" and n not in kept and readers[n] and all(
+                r.type == "Cast" and r.dtype is FLOAT32 for r in readers[n]):
+            casts.update((r.name, n) for r in readers[n])
+        if v.type == "Store":
+            rounded = values[v.inputs[0]]
+            if (rounded.name in readers and rounded.type == "Cast" and rounded.operand is FLOAT32
+                    and rounded.name not in kept and all(r.type == "Store" for r in readers[rounded.name])):
+                stores[n] = rounded.inputs[0]
+    for n in inner:
+        if values[n].type == "Cast" and readers[n] and all(r.name in stores for r in readers[n]):
+            dropped.add(n)
+    return Staging(casts, stores, frozenset(dropped))
