@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 PY = $(VENV)/bin/python
 DEMO_FLAGS = --enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;
 
-.PHONY: help setup demo test fuzz docs lint bench exhaustive clean distclean
+.PHONY: help setup demo test fuzz docs lint bench measure exhaustive clean distclean
 
 help:
 	@echo "make demo   set up, fuse the public example, show and check what came of it"
@@ -16,7 +16,8 @@ help:
 	@echo "make fuzz   random graphs of all families against TensorFlow; ARGS=\"--graphs 1000 --target host\""
 	@echo "make docs   write the generated documents again"
 	@echo "make lint   line lengths, syntax and unused names"
-	@echo "make bench  set up, run the measurements of bench/"
+	@echo "make bench  set up, measure beside XLA and others for docs/performance.md; ARGS=--quick tries it out"
+	@echo "make measure  set up, the other measurements of bench/; ARGS names some"
 	@echo "make exhaustive  set up, all float32 values through the vector math (an hour of two cores)"
 	@echo "make clean  remove build products;  make distclean: the environments too"
 
@@ -39,6 +40,10 @@ lint: setup
 	@"$(PY)" scripts/lint.py
 
 bench: setup
+	@"$(PY)" -m pip install --quiet --disable-pip-version-check -c constraints.txt -r requirements-bench.txt
+	@"$(PY)" -m bench.suite --write $(ARGS)
+
+measure: setup
 	@"$(PY)" -m bench $(ARGS)
 
 exhaustive: setup

@@ -1,1 +1,1 @@
-"""Measurements: each module has `run(console)`, prints a table, and is repeatable with `make bench`."""
+"""Measurements: each module has `run(console)`, prints a table, and is repeatable with `make measure`."""

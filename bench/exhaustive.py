@@ -2,11 +2,11 @@
 
     python -m bench.exhaustive [FUNCTION...] [--stride N] [--write]
 
-Each result is compared with the C library's float64 function: the largest error in ULPs of float32 at the exact
-value, where it is, and how many results are wrong, that is NaN, infinite or a zero of the other sign where the
-exact result is not. --stride N takes every Nth value only. --write puts the table into docs/numerics.md. On two
-cores this takes about an hour; only a value's bits and the functions' text decide, so it is run again where
-npu_kernels/host/ has changed.
+Each result is compared with the C library's float64 function: the largest error in ULPs of float32 at the
+exact value, where it is, and how many results are wrong, that is NaN, infinite or a zero of the other sign
+where the exact result is not. --stride N takes every Nth value only. --write puts the table into
+docs/numerics.md. On two cores this takes about an hour; only a value's bits and the functions' text decide,
+so it is run again where npu_kernels/host/ has changed.
 """
 import argparse
 import ctypes
@@ -36,7 +36,8 @@ _SWEEP = """
 typedef void (*af_ours)(float*, const float*, int64_t);
 typedef void (*af_exact)(double*, const double*, int64_t);
 
-/* Values first, first + stride, ... below last; worst[0] error, worst[1] its argument. Returns how many are wrong. */
+/* Values first, first + stride, ... below last; worst[0] error, worst[1] its argument. Returns how many are
+ * wrong. */
 int64_t sweep(af_ours ours, af_exact exact, int64_t first, int64_t last, int64_t stride, double* worst) {
   static __thread float x[AF_SWEEP], y[AF_SWEEP];
   static __thread double wide[AF_SWEEP], right[AF_SWEEP];

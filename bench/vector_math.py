@@ -88,7 +88,8 @@ def numpy_nanoseconds(function, inputs, count):
     if function is None:
         return None
     arguments = inputs if function in (np.power, np.arctan2) else inputs[:1]
-    return min(timeit.repeat(lambda: function(*arguments), number=INNER, repeat=REPEATS)) / INNER / count * 1e9
+    best = min(timeit.repeat(lambda: function(*arguments), number=INNER, repeat=REPEATS))
+    return best / INNER / count * 1e9
 
 
 def rows(run, dtype):

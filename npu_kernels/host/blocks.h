@@ -1,9 +1,10 @@
 /* Conversions of 16-bit floats by blocks, for loops that stage a row or a tile in float32.
  *
  * With F16C eight elements are one instruction, about three times as fast as what the vectorizer makes of
- * af_cast_f32_f16 and af_cast_f16_f32; the last elements and processors without F16C use those. The bits are the
- * same: NaN becomes quiet and keeps the upper ten bits of its payload, and F16C does not look at the mode that
- * flushes denormals, but for float32 inputs, which are zeros as float16 anyway. Source and target may not overlap.
+ * af_cast_f32_f16 and af_cast_f16_f32; the last elements and processors without F16C use those. The bits
+ * are the same: NaN becomes quiet and keeps the upper ten bits of its payload, and F16C does not look at
+ * the mode that flushes denormals, but for float32 inputs, which are zeros as float16 anyway. Source and
+ * target may not overlap.
  */
 #ifndef AUTOFUSE_HOST_BLOCKS_H
 #define AUTOFUSE_HOST_BLOCKS_H

@@ -14,6 +14,7 @@ from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.ir.verify import verify_fused
 from tf_autofuse.ir.verify_impl import verify_impl
+from tf_autofuse.machine import usable_ub
 from tf_autofuse.runtime import registry
 from tf_autofuse.runtime.library import KernelError
 from tf_autofuse.schedule.nests import nests_of
@@ -114,6 +115,31 @@ def test_the_way_follows_the_shape(kernels):
     assert [values["n%d_sync" % i] for i in range(1, 6)] == [0, 1, 1, 1, 1]
     assert active(kernels, "reduce_rows", ((7, 0),))[0] == [("empty", 0)]
     assert active(kernels, "reduce_rows", ((0, 7),))[0] == []
+
+
+PLANS = [("reduce_columns", dims) for dims in ((65536, 768), (100000, 4096), (1000000, 16), (300000, 768))] + [
+    ("reduce_rows", dims) for dims in ((1, 60000000), (1 << 20, 3), (3, 1 << 20), (1000, 100000))] + [
+    ("softmax", dims) for dims in ((4095, 8193), (1, 60000000), (100000, 1000))]
+
+
+@pytest.mark.parametrize("name, dims", PLANS)
+def test_large_shapes_have_a_plan(kernels, name, dims):
+    """All nests that take part keep UB, whatever the way; workspaces are those of the active way only."""
+    library = registry.library_of(kernels[name][1], FAMILIES[name].fused)
+    tiling = library.tiling(dims, MACHINE.vector_cores, usable_ub(MACHINE, False))
+    values = dict(tiling.values)
+    assert 1 <= tiling.block_dim <= MACHINE.vector_cores
+    ways = set()
+    for nest in nests_of(FAMILIES[name].fused, kernels[name][0]):
+        fields = {k.split("_", 1)[1]: v for k, v in values.items() if k.startswith("n%d_" % nest.number)}
+        if not fields["block_dim"]:
+            continue
+        ways.add(nest.way)
+        impl = nest.impls[fields["tiling_key"]]
+        used = sum(c.buf_num * fields[c.field] for c in impl.containers)
+        used += fields["tmp_bytes"] if impl.tmp_bytes else 0
+        assert used <= usable_ub(MACHINE, impl.uses_scratch)
+    assert len(ways) == 1 and (tiling.workspace_bytes > 0) == (ways == {"parts"})
 
 
 def test_identities_of_empty_reductions(kernels):

@@ -182,8 +182,9 @@ void block_%s_%s(%s* dst, const %s* src, int64_t n) { af_block_%s_%s(dst, src, n
 
 @pytest.mark.parametrize("flags", [compiled.AVX2, compiled.BASELINE], ids=["f16c", "baseline"])
 def test_blocks_give_the_bits_of_single_conversions(flags):
-    """All 16-bit values, a sweep over the float32 ones; every length up to three vectors, and not one more."""
-    run = compiled.library([compiled.Loop("none", ("float", "float"), "{0}", ("blocks.h",))], flags, extra=BLOCKS)
+    """All 16-bit values, a sweep over the float32 ones; every length up to three vectors, not one more."""
+    loop = compiled.Loop("none", ("float", "float"), "{0}", ("blocks.h",))
+    run = compiled.library([loop], flags, extra=BLOCKS)
     halves = np.arange(65536, dtype=np.uint32).astype(np.uint16)
     singles = np.arange(0, 2 ** 32, 65521, dtype=np.uint64).astype(np.uint32).view(np.float32)
     for half, short in ((FLOAT16, "f16"), (BFLOAT16, "bf16")):

@@ -8,13 +8,17 @@ Both must survive as one loop nest: same device, frame and liveness; one list of
 to the other through ops outside, since the joined op would then wait for itself; few enough inputs and loop
 nodes. A refusal is a Verdict with a code (fusion/reasons.py) and the particulars; the checks run from cheap
 to dear.
+
+can_chain asks the same of two that cannot be one loop nest: may they be one op, with a loop nest each? The tensors
+between them then stay in the op's workspace: TF neither allocates nor schedules for them. That pays where one of
+them reduces: relu(x) summed up along two axes.
 """
 
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
-from tf_autofuse.fusion.nest import Nest, body_of, join, outputs_of
+from tf_autofuse.fusion.nest import Nest, body_of, chain, handed_on, join, outputs_of
 from tf_autofuse.fusion.reasons import Verdict
 from tf_autofuse.ir.loop_ir import KernelBox, Tensor, skips_gathered
 from tf_autofuse.ir.loop_layout import NoCommonAxes, element_count, extents
@@ -28,6 +32,10 @@ MAX_INPUTS = 8
 MAX_INPUTS_OF_PARTS = 400
 #: Most bytes that the outputs of two nests side by side may take together.
 MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
+#: Most loop nests in one op.
+MAX_CHAINED = 8
+#: Most bytes of workspace between the loop nests of one op, which all live until it ends.
+MAX_WORKSPACE_BYTES = 64 << 20
 
 
 class FusionContext(NamedTuple):
@@ -89,6 +97,32 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
     why = _axes_differ(joined, outputs)
     if why:
         return Verdict(False, reasons.AXES, why)
+    through = context.graph.detour(a.key, b.key)
+    if through is not None:
+        return Verdict(False, reasons.CYCLE, "a path leads through %s" % context.names[through])
+    return Verdict(True, score=score(a, b, context))
+
+
+def can_chain(a: Nest, b: Nest, why: Verdict, context: FusionContext) -> Verdict:
+    """Whether two that can_fuse refused for `why` may be one op with several loop nests."""
+    if why.code is not reasons.AXES or not (a.reduces or b.reduces) or not shared_tensors(a, b)[0]:
+        return why
+    if a.size + b.size > context.max_size * (a.parts + b.parts - 1):
+        return Verdict(False, reasons.NODE_LIMIT, "%d loop nodes as one op" % (a.size + b.size))
+    joined = chain(a, b, context.inputs)
+    if len(joined.groups) > MAX_CHAINED:
+        return Verdict(False, reasons.TOO_MANY_NESTS, "%d loop nests" % len(joined.groups))
+    inputs = len(joined.loads - {(box.node, 0) for box in joined.boxes})
+    if inputs > MAX_INPUTS * joined.parts:
+        return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs as one op" % inputs)
+    for box in outputs_of(joined, context.consumers):
+        if context.alive[box.node] != joined.alive:
+            return Verdict(
+                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node]
+            )
+    memory = sum(context.tensor_bytes((box.node, 0)) for box in handed_on(joined))
+    if memory > MAX_WORKSPACE_BYTES:
+        return Verdict(False, reasons.PEAK_MEMORY, "%d bytes of workspace between the loop nests" % memory)
     through = context.graph.detour(a.key, b.key)
     if through is not None:
         return Verdict(False, reasons.CYCLE, "a path leads through %s" % context.names[through])

@@ -3,7 +3,7 @@
 Each round lists the pairs of nests that share a tensor, best first (bytes saved, nearness, order), and joins
 what can_fuse allows at that moment. A pair that is refused may be allowed in a later round: a tensor that two
 consumers read can vanish once both are one nest. Rounds end when one joins nothing, at the latest after
-MAX_ROUNDS.
+MAX_ROUNDS. Then the pairs that still are two for their loops' sake may become one op with a loop nest each.
 
 Pairs of readers of one tensor are tried as neighbours in topological order only, per kind of loop (device,
 frame, number of elements): a tensor with n readers gives n pairs, not n * n.
@@ -11,8 +11,8 @@ frame, number of elements): a tensor with n readers gives n pairs, not n * n.
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from tf_autofuse.fusion.can_fuse import FusionContext, can_fuse, score
-from tf_autofuse.fusion.nest import Nest, join
+from tf_autofuse.fusion.can_fuse import FusionContext, can_chain, can_fuse, score
+from tf_autofuse.fusion.nest import Nest, chain, join
 from tf_autofuse.fusion.reasons import Verdict
 from tf_autofuse.ir.loop_ir import Tensor
 from tf_autofuse.ir.loop_layout import element_count
@@ -60,7 +60,27 @@ def fuse(nests: Sequence[Nest], context: FusionContext) -> Fusion:
             joined_any = True
         if not joined_any:
             break
-    return Fusion(tuple(current[key] for key in sorted(current)), tuple(refused))
+    apart = _chain(current, refused, context)
+    return Fusion(tuple(current[key] for key in sorted(current)), tuple(apart))
+
+
+def _chain(current: Dict[int, Nest], pairs: Sequence[Refused], context: FusionContext) -> List[Refused]:
+    """Makes one op of pairs that can_fuse refused, where that is allowed; the pairs that stay two."""
+    now: Dict[int, int] = {}
+    apart: List[Refused] = []
+    for pair in sorted(pairs, key=lambda p: score(current[p.a], current[p.b], context)):
+        a, b = _find(now, pair.a), _find(now, pair.b)
+        if a == b:
+            continue
+        verdict = can_chain(current[a], current[b], pair.verdict, context)
+        if not verdict.ok:
+            apart.append(Refused(a, b, verdict))
+            continue
+        joined = chain(current.pop(a), current.pop(b), context.inputs)
+        context.graph.join(a, b, joined.key)
+        current[joined.key] = joined
+        now[a] = now[b] = joined.key
+    return apart
 
 
 def _find(now: Dict[int, int], key: int) -> int:

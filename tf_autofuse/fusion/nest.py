@@ -1,4 +1,5 @@
-"""A nest: realized boxes that share one loop nest, the unit that fusion joins (GE's AscBackend).
+"""A nest: realized boxes that share one loop nest, the unit that fusion joins (GE's AscBackend); or several loop
+nests in order that share one op and hand tensors on through workspaces (GE's FusedAscBackend).
 
 A nest knows what it holds and what it reads, as sets that a union keeps up to date; its loop axes and its
 AscGraph are made when they are needed.
@@ -16,7 +17,8 @@ class Nest(NamedTuple):
     per source node how many members read it. device, frame: of all members. alive: the tokens under which the
     nest runs. hard: whether a view inside regroups dims. parts: how many loop bodies its concats make of it.
     gathered: tensors read at computed places. moving: whether it does more than to take parts of other data.
-    reduces: whether it holds a reduction; space: the dims that its loops run over."""
+    reduces: whether it holds a reduction; space: the dims that its loops run over. groups: where it is several
+    loop nests, the nodes of each one's boxes, in order of execution."""
 
     boxes: Tuple[KernelBox, ...]
     members: Tuple[int, ...]
@@ -33,6 +35,7 @@ class Nest(NamedTuple):
     moving: bool = True
     reduces: bool = False
     space: Dims = ()
+    groups: Tuple[Tuple[int, ...], ...] = ()
 
     @property
     def key(self) -> int:
@@ -101,6 +104,32 @@ def join(a: Nest, b: Nest, inputs: Sequence) -> Nest:
     )
 
 
+def chain(a: Nest, b: Nest, inputs: Sequence) -> Nest:
+    """Both as one op in which each keeps its loop nests. No tensor goes from one to the other and back."""
+    joined = join(a, b, inputs)
+    boxes = {box.node: box for box in joined.boxes}
+    waiting = [g for n in (a, b) for g in (n.groups or (tuple(box.node for box in n.boxes),))]
+    waiting.sort(key=lambda group: group[-1])
+    ordered: List[Tuple[int, ...]] = []
+    while waiting:
+        missing = {node for group in waiting for node in group}
+        group = next(
+            g
+            for g in waiting
+            if not any(t[0] in missing and t[0] not in g for node in g for t in boxes[node].loads)
+        )
+        waiting.remove(group)
+        ordered.append(group)
+    return joined._replace(groups=tuple(ordered))
+
+
+def handed_on(nest: Nest) -> List[KernelBox]:
+    """The boxes whose tensor another loop nest of the same op reads."""
+    home = {node: group for group in nest.groups for node in group}
+    read = {t[0] for box in nest.boxes for t in box.loads if home.get(t[0], ()) != home.get(box.node, ())}
+    return [box for box in nest.boxes if box.node in read]
+
+
 def outputs_of(nest: Nest, consumers: Sequence[Tuple[int, ...]]) -> List[KernelBox]:
     """The boxes whose tensor something outside of the nest reads (or nothing at all: then its control edges
     need it)."""
@@ -115,3 +144,15 @@ def body_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[Store]:
     """The nest's body: what its outputs store, over tensors from outside only."""
     inner = {(box.node, 0): box.expr for box in nest.boxes}
     return rebuild([Store((box.node, 0), box.expr) for box in outputs], inner)
+
+
+def bodies_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[List[Store]]:
+    """The body of each loop nest: what is read outside of it is stored, also where another one of them reads it."""
+    if not nest.groups:
+        return [body_of(nest, outputs)]
+    stored = {box.node for box in outputs} | {box.node for box in handed_on(nest)}
+    bodies = []
+    for group in nest.groups:
+        boxes = tuple(box for box in nest.boxes if box.node in group)
+        bodies.append(body_of(nest._replace(boxes=boxes), [box for box in boxes if box.node in stored]))
+    return bodies

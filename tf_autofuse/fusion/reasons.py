@@ -30,6 +30,8 @@ LIVENESS = Code("NF2103", "the two run under different conditions (tf.cond branc
 VIEW_COPY = Code("NF2104", "a view would be stored as a copy")
 GATHERED = Code("NF2105", "a gather reads a tensor that has to be in memory first")
 
+TOO_MANY_NESTS = Code("NF2106", "the fused op would have too many loop nests")
+
 # Single nodes.
 NO_ROW = Code("NF2001", "the op table has no such op")
 DTYPE = Code("NF2002", "TF has no CPU kernel of the op for the dtype, or the plugin does not know the dtype")
@@ -80,6 +82,7 @@ ALL_CODES: Dict[str, Code] = {
         LIVENESS,
         VIEW_COPY,
         GATHERED,
+        TOO_MANY_NESTS,
         NO_ROW,
         DTYPE,
         TARGET,

@@ -236,10 +236,40 @@ class _Placer:
         if self.taken:
             if all(map(is_unit, root.dims)):
                 return ((),) * len(root.dims)
+            groups = self.anchored(root, set())
+            if groups is not None:
+                return groups
             whole = next(
                 (axes for axes in self.remainders(whole) if self.has_extent(axes, root.dims)), whole
             )
         return self.regroup([Span((a,)) for a in whole], root.dims, first.dims)
+
+    def anchored(self, expr: Expr, seen: Set[int]) -> Optional[Groups]:
+        """Where expr stands if what it is computed from stays where it stands already; None where that does not
+        tell. seen: expressions of which that is known."""
+        if expr.index in seen:
+            return None
+        seen.add(expr.index)
+        for groups in self.places.get(expr.index, ()):
+            if all(span.plain for group in groups for span in group):
+                return groups
+        for arg in expr.args:
+            if isinstance(expr, Reduce) or (
+                isinstance(expr, (Call, Cast, Same)) and _same_dims(arg.dims, expr.dims)
+            ):
+                groups = self.anchored(arg, seen)
+                if groups is not None and isinstance(expr, Reduce):
+                    groups = tuple(() if i in expr.axes else group for i, group in enumerate(groups))
+            elif isinstance(expr, View) and not regroups(arg.dims, expr.dims):
+                groups = self.anchored(arg, seen)
+                if groups is not None:
+                    shown = iter([g for g, dim in zip(groups, arg.dims) if not is_unit(dim)])
+                    groups = tuple(() if is_unit(dim) else next(shown) for dim in expr.dims)
+            else:
+                groups = None
+            if groups is not None:
+                return groups
+        return None
 
     def all_axes(self) -> List[int]:
         """The axes that are not split, outermost first, without those of size 1."""

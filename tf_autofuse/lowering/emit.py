@@ -1,7 +1,7 @@
-"""From a nest's body to its HintGraphs and FusedGraph.
+"""From the bodies of one op's loop nests to its HintGraphs and FusedGraph.
 
-On entry: stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the
-tensors that the fused op reads. On exit: a complete FusedGraph, symbols named by the kernel's own inputs.
+On entry: for each loop nest stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the
+tensors that the fused op reads. A tensor that one loop nest stores and a later one loads becomes a Workspace. On exit: a complete FusedGraph, symbols named by the kernel's own inputs.
 Broadcast nodes stand as late as possible: every node is computed over the axes that its operands extend
 along, and widened only where it meets a larger one.
 """
@@ -12,7 +12,7 @@ from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Reduce, SizeValue, Store, Tensor
+from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Reduce, SizeValue, Store, Tensor, loads_of
 from tf_autofuse.ir.loop_layout import Groups, NoCommonAxes, Place, Spot
 from tf_autofuse.ir.loop_parts import Part, Placement, placements
 from tf_autofuse.lowering.symbols import Dims, RegionSizes, SymbolTable, UnreadableSize
@@ -42,31 +42,33 @@ class EmitFailure(Exception):
 def emit(
     name: str,
     kind: str,
-    stores: Sequence[Store],
+    bodies: Sequence[Sequence[Store]],
     interface: Interface,
     guards: Sequence[Guard],
     table: SymbolTable,
 ) -> FusedGraph:
-    """stores: in the order of interface.outputs. Raises EmitFailure."""
+    """bodies: the stores of each loop nest, in order of execution. Raises EmitFailure."""
     try:
-        placed = placements(stores)
+        placed = [placement for stores in bodies for placement in placements(stores)]
         sizes = RegionSizes(table, [dims for _, _, dims in interface.inputs])
         axes = [sizes.local_dims(p.layout.sizes) for p in placed]
         out_dims = [sizes.local_dims(dims) for _, _, dims in interface.outputs]
         needed = _guards(sizes, guards)
-        outputs = {store.tensor: number for number, store in enumerate(stores)}
-        bodies = []
+        sinks = _Sinks(
+            {tensor: number for number, (tensor, _, _) in enumerate(interface.outputs)}, _handed_on(bodies)
+        )
+        nests = []
         for number, (placement, local) in enumerate(zip(placed, axes)):
             graph_name = name if len(placed) == 1 else "%s_p%d" % (name, number)
-            bodies.append(_Body(graph_name, placement, local, sizes, interface))
-            bodies[-1].run(outputs)
+            nests.append(_Body(graph_name, placement, local, sizes, interface, sinks))
+            nests[-1].run()
     except NoCommonAxes as error:
         raise EmitFailure(AXES, error.reason)
     except UnreadableSize as error:
         raise EmitFailure(UNREADABLE_SIZE, str(error), error.symbols)
     variables = tuple(sizes.variables)
     graphs = []
-    for body in bodies:
+    for body in nests:
         body.builder.sizes = variables
         graphs.append(body.builder.graph())
     inputs = tuple(KernelIO(dtype, sizes.local_dims(dims)) for _, dtype, dims in interface.inputs)
@@ -94,8 +96,31 @@ def _guards(sizes: RegionSizes, guards: Sequence[Guard]) -> List[Guard]:
     return list(needed.values())
 
 
+class _Sinks(NamedTuple):
+    """The numbers of the tensors that are stored: outputs, and workspaces between the loop nests."""
+
+    outputs: Mapping[Tensor, int]
+    workspaces: Mapping[Tensor, int]
+
+
+def _handed_on(bodies: Sequence[Sequence[Store]]) -> Dict[Tensor, int]:
+    """The tensors that one body stores and another one reads, numbered."""
+    read = [loads_of([store.expr for store in stores]) for stores in bodies]
+    found = [s.tensor for stores in bodies for s in stores if any(s.tensor in tensors for tensors in read)]
+    return {tensor: number for number, tensor in enumerate(found)}
+
+
 class _Body:
-    def __init__(self, name: str, placed: Placement, axes: Dims, sizes: RegionSizes, interface: Interface):
+    def __init__(
+        self,
+        name: str,
+        placed: Placement,
+        axes: Dims,
+        sizes: RegionSizes,
+        interface: Interface,
+        sinks: _Sinks,
+    ):
+        self.sinks = sinks
         self.parts = placed.parts
         self.placed = placed.layout._replace(sizes=axes)
         self.sizes = sizes
@@ -106,23 +131,28 @@ class _Body:
         self.refs: Dict[int, TensorRef] = {}
         self.extent: Dict[TensorRef, Tuple[int, ...]] = {}
 
-    def run(self, outputs: Mapping[Tensor, int]) -> None:
+    def run(self) -> None:
         for spot in self.placed.spots:
             self.refs[id(spot)] = self.emit(spot)
         for part, spot in zip(self.parts, self.placed.stores):
-            self.store(part, spot, outputs[part.tensor])
+            for store, numbers in (
+                (self.builder.store, self.sinks.outputs),
+                (self.builder.workspace_store, self.sinks.workspaces),
+            ):
+                if part.tensor in numbers:
+                    self.store(part, spot, store, numbers[part.tensor])
 
-    def store(self, part: Part, spot: Spot, index: int) -> None:
+    def store(self, part: Part, spot: Spot, store, index: int) -> None:
         ref, origin = self.refs[id(spot)], self.origin(part.tensor[0])
         if all(part.expr.dims[i] is d or part.expr.dims[i] == d for i, d in enumerate(part.whole)):
-            self.builder.store(ref, index, origin=origin, dims=self.placed.covered(spot))
+            store(ref, index, origin=origin, dims=self.placed.covered(spot))
             return
         whole = self.sizes.local_dims(part.whole)
         place = self.placed.place(self.local(spot.groups), whole)
         offset: Size = 0
         for begin, stride in zip(part.begin, place.dim_strides):
             offset = offset + self.sizes.local(begin) * stride
-        self.builder.store(ref, index, self.strides(place), origin, offset, self.placed.covered(spot))
+        store(ref, index, self.strides(place), origin, offset, self.placed.covered(spot))
 
     def origin(self, node: int) -> Tuple[str, ...]:
         return (self.names[node],) if node in self.names else ()
@@ -179,15 +209,19 @@ class _Body:
             0 if s is None or is_one(a) else s for s, a in zip(place.strides, self.placed.sizes)
         )
 
-    def data_of(self, tensor: Tensor) -> TensorRef:
+    def data_of(self, tensor: Tensor, dtype: DType) -> TensorRef:
         if tensor not in self.data:
-            self.data[tensor] = self.builder.data(*self.inputs[tensor])
+            self.data[tensor] = (
+                self.builder.workspace(self.sinks.workspaces[tensor], dtype)
+                if tensor in self.sinks.workspaces
+                else self.builder.data(*self.inputs[tensor])
+            )
         return self.data[tensor]
 
     def load(self, spot: Spot, origin) -> TensorRef:
         place = self.placed.place(self.local(spot.groups))
         extent = tuple(int(s is not None) for s in place.strides)
-        data = self.data_of(spot.expr.tensor)
+        data = self.data_of(spot.expr.tensor, spot.expr.dtype)
         ref = self.builder.load(data, extent, self.strides(place), place.offset, origin)
         self.extent[ref] = extent
         return ref
@@ -202,7 +236,7 @@ class _Body:
         over = self.extent.get(index, (0,) * len(place.strides))
         extent = tuple(int(s is not None or bool(i)) for s, i in zip(place.strides, over))
         ref = self.builder.gather(
-            self.data_of(expr.tensor),
+            self.data_of(expr.tensor, expr.dtype),
             index,
             extent,
             self.strides(place),

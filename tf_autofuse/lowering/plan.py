@@ -15,7 +15,7 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
 from tf_autofuse.fusion.can_fuse import FusionContext
 from tf_autofuse.fusion.fuse import Refused, fuse
-from tf_autofuse.fusion.nest import Nest, body_of, nest_of, outputs_of
+from tf_autofuse.fusion.nest import Nest, bodies_of, nest_of, outputs_of
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.dtypes import BY_TF
@@ -217,7 +217,7 @@ class _Planner:
         """Raises EmitFailure."""
         view, lowered = self.view, self.lowered
         outputs = outputs_of(nest, view.consumers)
-        stores = body_of(nest, outputs)
+        bodies = bodies_of(nest, outputs)
         members = set(nest.members)
         inputs: Dict[Tensor, None] = {}
         for member in nest.members:
@@ -233,12 +233,12 @@ class _Planner:
         given = tuple(((box.node, 0), box.expr.dtype, box.expr.dims) for box in outputs)
         nodes = tuple(sorted(members))
         kind = kind_of(view, nodes)
-        name = fused_name(kind, number, op_types(view, nodes, [s.expr for s in stores]))
+        name = fused_name(kind, number, op_types(view, nodes, [s.expr for body in bodies for s in body]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
         fused = emit(
             name,
             kind,
-            stores,
+            bodies,
             Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
             guards,
             lowered.symbols,

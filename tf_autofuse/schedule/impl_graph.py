@@ -236,8 +236,9 @@ class SecondTile(NamedTuple):
 class ImplGraph:
     """See the head of the file.
 
-    template: 'general' (rows padded to 32 B wherever vector instructions need it) or 'unaligned' (full-size
-    tensors dense, RemovePad after their broadcasts). variant: 'static', 'contiguous' (every dim that might be
+    template: 'general' (rows padded to 32 B wherever vector instructions need it), 'unaligned' (full-size
+    tensors dense, RemovePad after their broadcasts) or 'tight' (as general, but no queue is double-buffered:
+    where nothing else fits). variant: 'static', 'contiguous' (every dim that might be
     broadcast at run time is not; `conditions` say so) or 'strided' (run-time strides). tiling_key: number
     of the variant within its nest. cut_axis: id of the ORIGINAL axis that is split into tile_out and
     tile_axis. outer_axes: ids, outermost first, the last is tile_out; merged_axis is their MERGED axis, split

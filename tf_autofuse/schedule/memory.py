@@ -85,8 +85,11 @@ def allocate(tiles: TileGraph, order: List[TileNode], machine: Machine) -> Alloc
     loads = [life for life in spans.values() if life.node.enters_by_queue]
     results = [life for life in spans.values() if life.node.name in stored]
     rest = [life for life in spans.values() if not life.node.enters_by_queue and life.node.name not in stored]
-    slots = (_queues(Position.VECIN, loads, machine) + _queues(Position.VECOUT, results, machine)
-             + _buffers(rest, tiles))
+    # What is reduced must fit UB: there queues are shared as soon as their tensors do not overlap in time.
+    sharing = 1 if tiles.split.reduced else machine.queue_buffers // 2
+    buffers = 1 if tiles.template == "tight" else 2
+    slots = (_queues(Position.VECIN, loads, machine, sharing, buffers)
+             + _queues(Position.VECOUT, results, machine, sharing, buffers) + _buffers(rest, tiles))
     count = sum(s.buf_num for s in slots) + 1  # and the scratch buffer
     if count > machine.max_buffers:
         raise ScheduleRefusal("the kernel needs %d UB buffers, the limit is %d" % (
@@ -103,16 +106,17 @@ def allocate(tiles: TileGraph, order: List[TileNode], machine: Machine) -> Alloc
     return Allocation(memory, tuple(containers))
 
 
-def _queues(position: Position, tensors: List[Life], machine: Machine) -> List[_Slot]:
+def _queues(position: Position, tensors: List[Life], machine: Machine, most: int,
+            buffers: int) -> List[_Slot]:
+    """most: queues before tensors share one; buffers: of a queue that is filled in the loop."""
     slots: List[_Slot] = []
-    most = machine.queue_buffers // 2
     for life in tensors:
         free = [s for s in slots if s.last < life.first and s.lives[0].big == life.big]
         if len(slots) >= most and free:
             # The queue that has been idle longest: its last copy is the least likely to be waited for.
             min(free, key=lambda s: s.last).lives.append(life)
             continue
-        slots.append(_Slot(position, 1 if life.node.hoisted else 2))
+        slots.append(_Slot(position, 1 if life.node.hoisted else buffers))
         slots[-1].lives.append(life)
     excess = sum(s.buf_num for s in slots) - machine.queue_buffers
     for slot in sorted((s for s in slots if s.buf_num == 2), key=lambda s: s.rank):

@@ -24,8 +24,7 @@ from tf_autofuse.schedule.layout import broadcast, gather_plan, pad_plan, reduct
 from tf_autofuse.schedule.memory import allocate
 from tf_autofuse.schedule.order import execution_order
 from tf_autofuse.schedule.split import (Cut, axis_groups, cut_positions, innermost_cut, partial_cuts,
-                                        split_at,
-                                        transposing_cuts)
+                                        reduced_axes, split_at, transposing_cuts)
 from tf_autofuse.schedule.tile_nodes import TileGraph, TileNode
 from tf_autofuse.schedule.ways import Stage, stages_of
 from tf_autofuse.symbolic.guards import Guard
@@ -105,6 +104,10 @@ def _cases(graph: AscGraph, variant: str, conditions, machine: Machine, table) -
     impls = [i for c in cuts for i in _templates(graph, c, variant, conditions, machine, table)]
     if last not in positions and not any(_always_fits(i, machine) for i in impls):
         impls += _templates(graph, Cut(last), variant, conditions, machine, table)
+    if reduced_axes(graph) and not any(_always_fits(i, machine) for i in impls):
+        tight = _impl(TileGraph(graph, split_at(graph, Cut(last)), "tight", table), variant, conditions,
+                      machine)
+        impls += [tight] if tight is not None and _can_fit(tight, machine) else []
     return impls
 
 

@@ -333,25 +333,33 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
         "%s += %s;  // %s" % (name, text(v), n) for n, v in rest]
 
 
-def choice_lines(models: Sequence[TilingModel], in_order: bool = False) -> List[str]:
+def choice_lines(models: Sequence[TilingModel], partial: bool = False) -> List[str]:
     """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan;
-    given sizes, machine and t. in_order: the first variant that has a plan is taken, whatever the cost."""
+    given sizes, machine and t. partial: the nest makes partial results: the variant with the largest tile
+    makes the fewest, which the next nest must hold in UB together, so it is taken whatever the cost."""
     lines = ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
     lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
               "  const int64_t cores = Max(machine->core_num, 1);",
               "  const int64_t ub_bytes = static_cast<int64_t>(machine->ub_size);",
               "  Choice best{0.0, 0.0, -1, 0, 0, 0, 0};"]
-    for m in (m for m in models if m.conditions):
+    for m in (m for m in models if m.conditions and not m.last_resort):
         lines += ["  if (case%d.Applies()) {" % m.key,
                   "    best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key, "  }"]
     rest = ["best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key
-            for m in models if not m.conditions]
-    if in_order:
-        lines += ["  if (best.key < 0) %s" % line for line in rest]
-    elif len(rest) < len(models):
+            for m in models if not m.conditions and not m.last_resort]
+    if partial:
+        for m in (m for m in models if not m.conditions):
+            lines += ["  const Choice choice%d = Solve(case%d, cores, ub_bytes);" % (m.key, m.key),
+                      "  if (choice%d.key >= 0 && (best.key < 0 || choice%d.tile > best.tile)) {"
+                      % (m.key, m.key),
+                      "    best = choice%d;" % m.key, "  }"]
+    elif any(m.conditions for m in models):
         lines += ["  if (best.key < 0) {"] + ["    " + line for line in rest] + ["  }"]
     else:
         lines += ["  " + line for line in rest]
+    for m in sorted((m for m in models if m.last_resort), key=lambda m: not m.conditions):
+        lines += ["  if (best.key < 0 && case%d.Applies()) {" % m.key,
+                  "    best = Solve(case%d, cores, ub_bytes);" % m.key, "  }"]
     lines.append("  switch (best.key) {")
     for m in models:
         lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]

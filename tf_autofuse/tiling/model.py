@@ -57,6 +57,12 @@ class TilingModel:
     pipes: Tuple[PipeCost, ...]
     cost: Formula
 
+    @property
+    def last_resort(self) -> bool:
+        """Whether it is taken only where no other variant has a plan: costs are those of copies which overlap
+        with computing, and its do not."""
+        return self.template == "tight"
+
 
 def build_model(impl: ImplGraph, ops: Mapping[str, AscOp] = ASC_OPS) -> TilingModel:
     """The model of one ImplGraph."""

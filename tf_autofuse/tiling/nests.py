@@ -130,7 +130,6 @@ def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str]) -> str:
     lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t," % struct,
               "             double* cost) {",
               "  *t = %s{};" % struct, "  *cost = 0.0;"]
-    # Variants of partial results stand in the order of how few results they make.
     lines += choice_lines(models, bool(nest.impls[0].parts_symbol)) + ["  *cost = best.cost;", "  return 0;",
                                                                        "}", "",
                                      "}  // namespace nest%d" % nest.number, ""]
@@ -239,9 +238,11 @@ def _order_lines(tiling: KernelTiling) -> List[str]:
 def _workspace_lines(tiling: KernelTiling) -> List[str]:
     lines = ["  int64_t offset = 0;"]
     for w in tiling.workspaces:
+        writers = " || ".join("t->n%d.block_dim != 0" % n.number for n in tiling.nests if w.name in n.writes)
         lines += ["  t->%s_offset = offset;" % w.name,
-                  "  offset += CeilDiv(Max(%s, 0) * %d, %d) * %d;" % (
-                      _value(w.elements, tiling), w.dtype.bytes, WORKSPACE_ALIGN, WORKSPACE_ALIGN)]
+                  "  if (%s) {" % writers,
+                  "    offset += CeilDiv(Max(%s, 0) * %d, %d) * %d;" % (
+                      _value(w.elements, tiling), w.dtype.bytes, WORKSPACE_ALIGN, WORKSPACE_ALIGN), "  }"]
     if any(n.gathers for n in tiling.nests):
         lines += ["  t->status_offset = offset;", "  offset += launched * %d;" % STATUS_BYTES]
     return lines + ["  t->workspace_bytes = offset;"]

@@ -8,7 +8,7 @@ For each kernel variant whose conditions hold
        tiles per block (balance); the cheapest by the model wins, fewer cores on a tie;
     3. neighbouring numbers of cores, fewer first, while the objective improves.
 Then the best variant: one with conditions, where it holds and has a plan, before those without; among equals
-by objective, or by use of UB where objectives are close.
+by objective, or by use of UB where objectives are close. Variants without double buffers come last.
 
 Every shape has a plan as long as one variant always fits (schedule makes sure); a shape with an empty dim has
 block_dim 0.
@@ -80,9 +80,10 @@ class Solver:
             return TilingPlan(0, 0, 0, 0)
         cores = max(cores, 1)
         best: Optional[_Choice] = None
-        for conditional in (True, False):
+        for conditional, last_resort in ((True, False), (False, False), (True, True), (False, True)):
             for case in self.cases:
-                if bool(case.model.conditions) is conditional and case.applies(*v):
+                kind = bool(case.model.conditions), case.model.last_resort
+                if kind == (conditional, last_resort) and case.applies(*v):
                     best = _better(_solve(case, v, cores, ub_bytes), best)
             if best is not None:
                 return self._result(best, v)

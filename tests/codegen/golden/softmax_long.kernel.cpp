@@ -1,5 +1,5 @@
 // autofuse_reduce_0_Softmax
-// A reduce kernel, scheduled for Ascend910B4-1; variants: 5.
+// A reduce kernel, scheduled for Ascend910B4-1; variants: 7.
 // in0: float32 [1, 100000]
 // out0: float32 [1, 100000]
 #include "kernel_operator.h"
@@ -81,6 +81,56 @@ __aicore__ inline void RunNest1Key0(GM_ADDR part0_1, GM_ADDR part0_2, const Auto
   pipe.InitBuffer(vecin0, 2, t.vecin0_bytes);
   AscendC::TQue<AscendC::TPosition::VECOUT, 1> vecout0;
   pipe.InitBuffer(vecout0, 2, t.vecout0_bytes);
+  AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
+  pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
+  AscendC::GlobalTensor<float> gm_part0_1;
+  gm_part0_1.SetGlobalBuffer((__gm__ float*)part0_1);
+  AscendC::GlobalTensor<float> gm_part0_2;
+  gm_part0_2.SetGlobalBuffer((__gm__ float*)part0_2);
+  AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
+  const int64_t g_parts1 = t.g_parts1;
+  const int64_t onet_size = t.onet_size;
+  const uint32_t n0 = static_cast<uint32_t>(g_parts1);
+  const uint32_t n1 = static_cast<uint32_t>(8 * FloorDiv((g_parts1 + 7), 8));
+
+  const int64_t total = FloorDiv(onet_size, onet_size);
+  const int64_t begin = block * t.oneTb_size;
+  const int64_t end = begin + t.oneTb_size < total ? begin + t.oneTb_size : total;
+  for (int64_t i = begin; i < end; ++i) {
+    // max_0_partials = Load(part0_1)    Max
+    AscendC::LocalTensor<float> max_0_partials = vecin0.AllocTensor<float>();
+    AscendC::DataCopyPad(max_0_partials, gm_part0_1,
+        AscendC::DataCopyExtParams{1, static_cast<uint32_t>(4 * g_parts1), 0, 0, 0},
+        AscendC::DataCopyPadExtParams<float>{false, 0, 0, 0});
+    vecin0.EnQue(max_0_partials);
+    // max_0 = Max(max_0_partials)    Max
+    max_0_partials = vecin0.DeQue<float>();
+    AscendC::LocalTensor<float> max_0 = vecout0.AllocTensor<float>();
+    AscendC::PipeBarrier<PIPE_V>();
+    autofuse::ReduceLast<autofuse::Fold::kMax>(max_0, max_0_partials, tmp, 1, n0, n1);
+    vecin0.FreeTensor(max_0_partials);
+    // part0_2 = max_0    Max
+    vecout0.EnQue(max_0);
+    max_0 = vecout0.DeQue<float>();
+    AscendC::DataCopyPad(gm_part0_2, max_0, AscendC::DataCopyExtParams{1, 4, 0, 0, 0});
+    vecout0.FreeTensor(max_0);
+  }
+}
+
+// key 1: tight, static
+//   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
+//       oneTb_size
+//   in UB: (onet: onet_size, parts1: g_parts1), rows padded to 8 elements
+//   vecin0    x1  256*floor_div(g_parts1 + 63, 64)         max_0_partials
+//   vecout0   x1  256                                      max_0
+//   scratch       16896
+//   per tile: max_0_partials max_0 max_0_result
+__aicore__ inline void RunNest1Key1(GM_ADDR part0_1, GM_ADDR part0_2, const AutofuseNest1& t, int64_t block) {
+  AscendC::TPipe pipe;
+  AscendC::TQue<AscendC::TPosition::VECIN, 1> vecin0;
+  pipe.InitBuffer(vecin0, 1, t.vecin0_bytes);
+  AscendC::TQue<AscendC::TPosition::VECOUT, 1> vecout0;
+  pipe.InitBuffer(vecout0, 1, t.vecout0_bytes);
   AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
   pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
   AscendC::GlobalTensor<float> gm_part0_1;
@@ -253,6 +303,56 @@ __aicore__ inline void RunNest3Key0(GM_ADDR part0_3, GM_ADDR part0_4, const Auto
   }
 }
 
+// key 1: tight, static
+//   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
+//       oneTb_size
+//   in UB: (onet: onet_size, parts2: g_parts2), rows padded to 8 elements
+//   vecin0    x1  256*floor_div(g_parts2 + 63, 64)         sum_0_partials
+//   vecout0   x1  256                                      sum_0
+//   scratch       16896
+//   per tile: sum_0_partials sum_0 sum_0_result
+__aicore__ inline void RunNest3Key1(GM_ADDR part0_3, GM_ADDR part0_4, const AutofuseNest3& t, int64_t block) {
+  AscendC::TPipe pipe;
+  AscendC::TQue<AscendC::TPosition::VECIN, 1> vecin0;
+  pipe.InitBuffer(vecin0, 1, t.vecin0_bytes);
+  AscendC::TQue<AscendC::TPosition::VECOUT, 1> vecout0;
+  pipe.InitBuffer(vecout0, 1, t.vecout0_bytes);
+  AscendC::TBuf<AscendC::TPosition::VECCALC> tmp_buffer;
+  pipe.InitBuffer(tmp_buffer, t.tmp_bytes);
+  AscendC::GlobalTensor<float> gm_part0_3;
+  gm_part0_3.SetGlobalBuffer((__gm__ float*)part0_3);
+  AscendC::GlobalTensor<float> gm_part0_4;
+  gm_part0_4.SetGlobalBuffer((__gm__ float*)part0_4);
+  AscendC::LocalTensor<uint8_t> tmp = tmp_buffer.Get<uint8_t>();
+  const int64_t g_parts2 = t.g_parts2;
+  const int64_t onet_size = t.onet_size;
+  const uint32_t n0 = static_cast<uint32_t>(g_parts2);
+  const uint32_t n1 = static_cast<uint32_t>(8 * FloorDiv((g_parts2 + 7), 8));
+
+  const int64_t total = FloorDiv(onet_size, onet_size);
+  const int64_t begin = block * t.oneTb_size;
+  const int64_t end = begin + t.oneTb_size < total ? begin + t.oneTb_size : total;
+  for (int64_t i = begin; i < end; ++i) {
+    // sum_0_partials = Load(part0_3)    Sum
+    AscendC::LocalTensor<float> sum_0_partials = vecin0.AllocTensor<float>();
+    AscendC::DataCopyPad(sum_0_partials, gm_part0_3,
+        AscendC::DataCopyExtParams{1, static_cast<uint32_t>(4 * g_parts2), 0, 0, 0},
+        AscendC::DataCopyPadExtParams<float>{false, 0, 0, 0});
+    vecin0.EnQue(sum_0_partials);
+    // sum_0 = Sum(sum_0_partials)    Sum
+    sum_0_partials = vecin0.DeQue<float>();
+    AscendC::LocalTensor<float> sum_0 = vecout0.AllocTensor<float>();
+    AscendC::PipeBarrier<PIPE_V>();
+    autofuse::ReduceLast<autofuse::Fold::kSum>(sum_0, sum_0_partials, tmp, 1, n0, n1);
+    vecin0.FreeTensor(sum_0_partials);
+    // part0_4 = sum_0    Sum
+    vecout0.EnQue(sum_0);
+    sum_0 = vecout0.DeQue<float>();
+    AscendC::DataCopyPad(gm_part0_4, sum_0, AscendC::DataCopyExtParams{1, 4, 0, 0, 0});
+    vecout0.FreeTensor(sum_0);
+  }
+}
+
 // key 0: general, static
 //   cut z1 (100000) into tiles of z1t_size; loop over (z1T: floor_div(z1t_size + 99999, z1t_size)), blocks of
 //        z1Tb_size
@@ -380,6 +480,8 @@ __aicore__ inline void RunNest1(GM_ADDR part0_1, GM_ADDR part0_2, const Autofuse
   }
   if (t.tiling_key == 0) {
     RunNest1Key0(part0_1, part0_2, t, block);
+  } else if (t.tiling_key == 1) {
+    RunNest1Key1(part0_1, part0_2, t, block);
   }
 }
 
@@ -405,6 +507,8 @@ __aicore__ inline void RunNest3(GM_ADDR part0_3, GM_ADDR part0_4, const Autofuse
   }
   if (t.tiling_key == 0) {
     RunNest3Key0(part0_3, part0_4, t, block);
+  } else if (t.tiling_key == 1) {
+    RunNest3Key1(part0_3, part0_4, t, block);
   }
 }
 

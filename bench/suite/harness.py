@@ -1,0 +1,182 @@
+"""Runs contenders side by side: one process each, taking turns on every case.
+
+A round calls every contender on one case for about the same short time; rounds repeat, so that a change of
+the machine's mood meets all of them. A figure is the median over rounds of each round's median; a ratio is
+taken within each round and its median, least and most over the rounds are kept. The session's floor is
+measured in the same rounds and taken off TensorFlow's times.
+"""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence
+
+ROOT = Path(__file__).resolve().parents[2]
+XLA_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
+OURS = {"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass="
+                          "reduce,concat,slice,split,gather,transpose", "AUTOFUSE_TARGET": "host"}
+
+
+class Contender(NamedTuple):
+    """name: in tables; backend: a module of this package; environment: on top of the process's own; python:
+    the interpreter, None where its environment is not there; models: whether it runs models too."""
+
+    name: str
+    backend: str
+    options: Dict
+    environment: Dict[str, str]
+    python: Optional[str]
+    models: bool = False
+
+
+class Settings(NamedTuple):
+    """rounds; seconds that a contender runs in a round; models: whether to run them; most_calls in a
+    round."""
+
+    rounds: int = 15
+    seconds: float = 0.05
+    models: bool = True
+    most_calls: int = 2000
+
+
+QUICK = Settings(rounds=3, seconds=0.005, most_calls=50)
+
+
+class Figure(NamedTuple):
+    """Seconds of a case: median over rounds, least and most of the rounds' medians; floor likewise, 0 where
+    there is none; rounds: what is left in each round when the floor is taken off; note and first as the
+    worker said."""
+
+    median: float
+    least: float
+    most: float
+    floor: float
+    rounds: List[float]
+    first: float
+    note: str
+
+
+def environment_python(name: str) -> Optional[str]:
+    """The interpreter of an environment that scripts/bench_environments.sh has made, None where it has
+    not."""
+    path = ROOT / (".venv-bench-" + name) / "bin" / "python"
+    return str(path) if path.exists() else None
+
+
+def contenders() -> Sequence[Contender]:
+    tf = [Contender("TF", "backend_tf", {"threads": 2}, {}, sys.executable, True),
+          Contender("XLA", "backend_tf", {"threads": 2}, {"TF_XLA_FLAGS": XLA_FLAGS}, sys.executable, True)]
+    ours = [Contender("ours %d" % n, "backend_tf", {"threads": n, "ours": True}, OURS, sys.executable, n == 2)
+            for n in (1, 2)]
+    torch, jax = environment_python("torch"), environment_python("jax")
+    peers = [Contender("Inductor", "backend_torch", {"threads": 2}, {}, torch),
+             Contender("JAX", "backend_jax", {"threads": 2}, {"JAX_PLATFORMS": "cpu"}, jax)]
+    hand = [Contender("C %d" % n, "backend_c", {"threads": n}, {}, sys.executable) for n in (1, 2)]
+    return tf + ours + peers + hand
+
+
+class Worker:
+    """A contender's process. Its answers are dicts; one with 'error' is no exception."""
+
+    def __init__(self, contender: Contender, extra: Dict[str, str]):
+        environment = dict(os.environ, PYTHONPATH=str(ROOT), **extra)
+        environment.update(contender.environment)
+        self.contender = contender
+        self._process = subprocess.Popen(
+            [contender.python, "-m", "bench.suite.worker", contender.backend, json.dumps(contender.options)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=str(ROOT),
+            env=environment, universal_newlines=True)
+
+    def ask(self, **request) -> Dict:
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except (BrokenPipeError, OSError):
+            line = ""
+        return json.loads(line) if line else {"error": "the process ended"}
+
+    def close(self) -> None:
+        try:
+            self._process.stdin.close()
+        except OSError:  # it has ended and left a request unread
+            pass
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+
+
+class Outcome(NamedTuple):
+    """figures: contender -> Figure; missing: contender -> why it has none."""
+
+    figures: Dict[str, Figure]
+    missing: Dict[str, str]
+
+
+def run_case(name: str, workers: Sequence[Worker], settings: Settings) -> Outcome:
+    """All workers on one case, in turns."""
+    missing, calls, said, times, floors = {}, {}, {}, {}, {}
+    for worker in workers:
+        who = worker.contender.name
+        said[who] = worker.ask(prepare=name)
+        if "error" in said[who]:
+            missing[who] = said[who]["error"]
+            continue
+        once = worker.ask(run=name, calls=3)
+        calls[who] = max(1, min(settings.most_calls, int(settings.seconds / max(min(once["seconds"]), 1e-7))))
+        times[who], floors[who] = [], []
+    for _ in range(settings.rounds):
+        for worker in workers:
+            who = worker.contender.name
+            if who not in calls:
+                continue
+            for part, kept in (("floor", floors), ("call", times)):
+                answer = worker.ask(run=name, calls=calls[who], part=part)
+                if "error" in answer:
+                    missing[who] = answer["error"]
+                    calls.pop(who)
+                    break
+                if answer["seconds"]:
+                    kept[who].append(statistics.median(answer["seconds"]))
+    return Outcome({who: _figure(times[who], floors[who], said[who]) for who in calls}, missing)
+
+
+def _figure(times, floors, said) -> Figure:
+    floor = floors or [0.0] * len(times)
+    left = [max(t - f, 1e-9) for t, f in zip(times, floor)]
+    return Figure(statistics.median(left), min(left), max(left), statistics.median(floor), left,
+                  said["first"], said.get("note", ""))
+
+
+def ratio(outcome: Outcome, who: str, to: str):
+    """(median, least, most) of who's time over to's within each round; None where one has no figure."""
+    if who not in outcome.figures or to not in outcome.figures:
+        return None
+    values = [a / b for a, b in zip(outcome.figures[who].rounds, outcome.figures[to].rounds)]
+    return statistics.median(values), min(values), max(values)
+
+
+def make_models(folder: Path, chosen: Dict[str, Sequence[int]]) -> Dict[str, str]:
+    """Builds the models in processes of their own; model -> why it could not be built."""
+    failed = {}
+    for name, batches in chosen.items():
+        done = subprocess.run([sys.executable, "-m", "bench.suite.models", str(folder), name] +
+                              [str(b) for b in batches], cwd=str(ROOT), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True,
+                              env=dict(os.environ, PYTHONPATH=str(ROOT)))
+        if done.returncode:
+            failed[name] = done.stdout.strip().splitlines()[-1]
+    return failed
+
+
+def start(chosen: Sequence[Contender], extra: Dict[str, str]):
+    """(workers, {contender: why it does not take part})"""
+    absent = {c.name: "no environment; scripts/bench_environments.sh makes it"
+              for c in chosen if not c.python}
+    if shutil.which(os.environ.get("CC", "gcc")) is None:
+        absent.update({c.name: "no C compiler" for c in chosen if c.backend == "backend_c"})
+    return [Worker(c, extra) for c in chosen if c.name not in absent], absent

@@ -1,0 +1,115 @@
+"""The suite of benchmarks: its arithmetic, its documents, and that contenders are checked before they are
+timed."""
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from bench import _documents
+from bench.suite import backend_c, cases, harness, report
+from bench.suite.harness import Contender, Figure, Outcome, Settings, Worker
+
+SMALLEST = {}
+for _case in cases.MICRO:
+    SMALLEST.setdefault(_case.c_function, _case)
+HAND = Contender("C", "backend_c", {"threads": 1}, {}, sys.executable)
+
+
+def figure(rounds, note=""):
+    return Figure(sorted(rounds)[len(rounds) // 2], min(rounds), max(rounds), 0.0, list(rounds), 0.0, note)
+
+
+@pytest.mark.parametrize("name", sorted(SMALLEST))
+@pytest.mark.parametrize("threads", (1, 2))
+def test_hand_written_c_computes_the_formula(name, threads):
+    backend_c.prepare(SMALLEST[name].name, {"threads": threads})
+
+
+def test_a_wrong_result_is_seen():
+    case = SMALLEST["softmax"]
+    inputs = cases.seeded_inputs(case)
+    exact = case.formula(cases.numpy_functions, *[x.astype(np.float64) for x in inputs])
+    cases.check(case, exact.astype(np.float32), inputs)
+    with pytest.raises(AssertionError, match="softmax"):
+        cases.check(case, exact * 1.01, inputs)
+
+
+def test_inputs_are_the_same_everywhere_and_aligned():
+    for case in SMALLEST.values():
+        first, second = cases.seeded_inputs(case), cases.seeded_inputs(case)
+        for a, b, (shape, dtype) in zip(first, second, case.inputs):
+            assert (a == b).all() and a.shape == shape and a.dtype == dtype and a.ctypes.data % 64 == 0
+
+
+def test_the_least_that_must_be_moved_counts_every_array_once():
+    assert cases.BY_NAME["bias_relu [192,128]"].bytes == 4 * (128 + 2 * 192 * 128)
+    assert cases.BY_NAME["half_chain [1024,1024]"].bytes == 2 * 3 * 1024 * 1024
+
+
+def test_the_floor_is_taken_off_in_each_round():
+    found = harness._figure([5.0, 7.0, 6.0], [1.0, 2.0, 0.5], {"first": 9.0, "note": "1 fused"})
+    assert found.rounds == [4.0, 5.0, 5.5] and found.median == 5.0
+    assert (found.least, found.most, found.floor) == (4.0, 5.5, 1.0)
+    assert harness._figure([3.0], [], {"first": 1.0}).rounds == [3.0]
+
+
+def test_ratios_are_taken_within_rounds():
+    outcome = Outcome({"a": figure([1.0, 10.0, 4.0]), "b": figure([2.0, 20.0, 2.0])}, {"c": "no"})
+    assert harness.ratio(outcome, "a", "b") == (0.5, 0.5, 2.0)
+    assert harness.ratio(outcome, "a", "c") is None
+
+
+def test_tables():
+    outcomes = {"x [2]": Outcome({"a": figure([4e-6]), "ours 2": figure([2e-6], "3 fused")}, {}),
+                "model:M:64": Outcome({"a": figure([1e-6]), "ours 2": figure([2e-6])}, {"b": "ended"})}
+    assert report.times_table(outcomes, ("a", "b", "ours 2"))[2:] == [
+        "| x [2] | 4.0 |  | 2.0 | 3 fused |", "| M, batch 64 | 1.0 |  | 2.0 |  |"]
+    assert report.ratios_table(outcomes, (("ours 2", "a"), ("ours 2", "b")))[2:] == [
+        "| x [2] | 0.50 [0.50, 0.50] |  |", "| M, batch 64 | 2.00 [2.00, 2.00] |  |",
+        "| geometric mean | 1.00 |  |"]
+    assert report.missing_lines(outcomes, {"JAX": "gone"}) == ["- JAX: gone", "- model:M:64, b: ended"]
+    streams = {"stream:add:32": Outcome({"C 1": figure([1e-6])}, {})}
+    assert report.roofline_table(streams, {"stream:add:32": 50000})[-1] == "| add, 32 KiB an array | 50 |"
+
+
+def test_documents_are_written_between_their_marks(tmp_path):
+    path = tmp_path / "d.md"
+    path.write_text("a\n<!-- begin t -->\nold\n<!-- end t -->\nb\n")
+    _documents.replace(path, "t", ["1", "2"])
+    assert path.read_text() == "a\n<!-- begin t -->\n1\n2\n<!-- end t -->\nb\n"
+    with pytest.raises(ValueError, match="begin u"):
+        _documents.replace(path, "u", [])
+
+
+def test_performance_document_has_all_marks():
+    text = (harness.ROOT / "docs" / "performance.md").read_text()
+    for name in ("machine", "micro times", "micro ratios", "roofline", "model times", "model ratios",
+                 "missing"):
+        assert "<!-- begin %s -->" % name in text and "<!-- end %s -->" % name in text
+
+
+def test_contenders_take_turns_and_who_fails_is_left_out():
+    """Real workers: hand-written C, one that has no such case, and one whose process cannot start its
+    backend."""
+    chosen = [HAND, HAND._replace(name="lost", backend="backend_of_nothing")]
+    workers = [Worker(c, {}) for c in chosen]
+    try:
+        outcome = harness.run_case("bias_relu [192,128]", workers, Settings(2, 1e-4, False, 5))
+        nothing = harness.run_case("no such case", workers[:1], Settings(1, 1e-4, False, 5))
+    finally:
+        for worker in workers:
+            worker.close()
+    assert set(outcome.figures) == {"C"} and outcome.missing == {"lost": "the process ended"}
+    assert len(outcome.figures["C"].rounds) == 2 and outcome.figures["C"].median > 0
+    assert not nothing.figures and "KeyError" in nothing.missing["C"]
+
+
+def test_contenders_without_their_environment_are_named():
+    workers, absent = harness.start([HAND._replace(name="peer", python=None)], {})
+    assert not workers and "bench_environments" in absent["peer"]
+
+
+def test_options_travel_as_json():
+    for contender in harness.contenders():
+        assert json.loads(json.dumps(contender.options)) == contender.options
