@@ -21,7 +21,8 @@ COMPILE = """
 {home}/compiler/ccec_compiler/bin/ccec -x cce -O3 -std=c++17 --cce-aicore-arch=dav-c220-vec --cce-aicore-only
 --cce-auto-sync=off -mllvm -cce-aicore-stack-size=0x8000 -mllvm -cce-aicore-function-stack-size=0x8000 -mllvm
 -cce-aicore-record-overflow=true -mllvm -cce-aicore-addr-transform
--mllvm -cce-aicore-dcci-insert-for-scalar=false -I{home}/compiler/tikcpp/tikcfw -I{home}/compiler/tikcpp/tikcfw/interface -I{home}/compiler/tikcpp/tikcfw/impl
+-mllvm -cce-aicore-dcci-insert-for-scalar=false -I{home}/compiler/tikcpp/tikcfw
+-I{home}/compiler/tikcpp/tikcfw/interface -I{home}/compiler/tikcpp/tikcfw/impl
 -I/helpers -I. -DTILING_KEY_VAR=3 -Dautofuse_x=autofuse_x_3 -c kernel.cpp -o autofuse_x_3.o
 """
 NEWER = """
