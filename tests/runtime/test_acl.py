@@ -1,4 +1,6 @@
-"""The ACL path against a stand-in for libascendcl whose device memory is out of the host's reach (standin_acl.cpp)."""
+"""The ACL path against a stand-in for libascendcl whose device memory is out of the host's reach
+(standin_acl.cpp)."""
+
 import ctypes
 import os
 import subprocess
@@ -9,13 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.build.test_cann import STAND_IN
 from tests.codegen import regions
 from tests.codegen.conftest import MACHINE
+from tests.codegen.test_cann import toolkit
 from tests.strategies import arrays_for
+from tf_autofuse.build import cann
 from tf_autofuse.build.kernels import BuildSettings, build_kernels
+from tf_autofuse.build.toolchain import find_toolchain
+from tf_autofuse.codegen.ascendc.cann import find_toolkit
 from tf_autofuse.codegen.ascendc.generate import generate
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.runtime import acl, npu, registry
+from tf_autofuse.runtime.library import KernelError, KernelLibrary
 from tf_autofuse.schedule.schedule import schedule
 from tf_autofuse.symbolic.guards import GuardFailure
 
@@ -28,20 +36,38 @@ def library(tmp_path_factory):
     """A toolkit's folder with the stand-in in it."""
     path = tmp_path_factory.mktemp("cann") / "lib64" / "libascendcl.so"
     path.parent.mkdir()
-    subprocess.check_call(["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", str(SOURCE), "-o",
-                           str(path), "-ldl"])
+    subprocess.check_call(
+        [
+            "g++",
+            "-O1",
+            "-std=c++17",
+            "-shared",
+            "-fPIC",
+            "-Wall",
+            "-Werror",
+            str(SOURCE),
+            "-o",
+            str(path),
+            "-ldl",
+        ]
+    )
     return str(path)
 
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
-    """Two kernels: a chain runs the first one's output into the second. Their device binaries are twin builds."""
+    """Two kernels: a chain runs the first one's output into the second. Their device binaries are twin
+    builds."""
     made = {}
-    settings = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path_factory.mktemp("kernels")))
+    settings = BuildSettings(
+        cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path_factory.mktemp("kernels"))
+    )
     for name, region in (("symbolic", regions.symbolic()), ("flat", regions.flat_symbolic())):
         sources = generate(region.fused, schedule(region.fused.graphs[0], MACHINE), MACHINE, None)
         (binary,) = build_kernels([sources], settings)
-        made[name] = npu.NpuKernel(binary.library, sources.symbol, registry.library_of(binary, region.fused), region.fused)
+        made[name] = npu.NpuKernel(
+            binary.library, sources.symbol, registry.library_of(binary, region.fused), region.fused
+        )
     return made
 
 
@@ -93,6 +119,21 @@ def test_a_kernel(runtime, kernels):
     assert runtime.use().used == 0 and runtime.use().kept > 0
 
 
+def test_what_the_device_build_makes(runtime, kernels, tmp_path):
+    """Shapes and tiling come from the host library that the build makes; the device binary is a twin
+    build."""
+    found = find_toolkit({"ASCEND_HOME_PATH": str(toolkit(tmp_path / "cann", STAND_IN))})
+    region = regions.symbolic()
+    sources = generate(region.fused, schedule(region.fused.graphs[0], MACHINE), MACHINE, None)
+    made = cann.build_device(sources, found, find_toolchain(os.environ), "/helpers", tmp_path, 96)
+    kernel = npu.kernel_of(made._replace(path=kernels["symbolic"].device), region.fused)
+    inputs = inputs_of(kernel)
+    (got,) = npu.run(runtime, kernel, inputs, MACHINE)
+    assert got.tobytes() == evaluate_fused(region.fused, inputs)[0].tobytes() and not kernel.all_at_once
+    with pytest.raises(KernelError, match="no function autofuse_run_blocks"):
+        KernelLibrary(made.host_library, [2, 2], [2], 1)
+
+
 def test_what_a_kernel_refuses(runtime, kernels):
     kernel = kernels["symbolic"]
     with pytest.raises(GuardFailure):
@@ -128,7 +169,11 @@ def test_memory_is_used_again(runtime, kernels, standin):
         npu.run(runtime, kernel, inputs_of(kernel), MACHINE)
     asked, streams = standin.standin_calls(b"aclrtMalloc"), standin.standin_calls(b"aclrtCreateStream")
     assert asked == 5 and streams == 1  # two inputs, output, workspace, tiling data
-    assert standin.standin_calls(b"aclrtBinaryLoadFromFile") == standin.standin_calls(b"aclrtBinaryGetFunction") == 1
+    assert (
+        standin.standin_calls(b"aclrtBinaryLoadFromFile")
+        == standin.standin_calls(b"aclrtBinaryGetFunction")
+        == 1
+    )
     kept = runtime.use().kept
     assert runtime.trim() == kept and runtime.use().kept == 0 and state(standin).allocations == 0
 
@@ -145,8 +190,17 @@ def test_a_full_device_gets_back_what_is_kept(runtime, standin):
     runtime.release(large)
 
 
-CALLS = sorted(set(acl._SIGNATURES) - {"aclrtMemsetAsync", "aclFinalize", "aclrtFree", "aclrtBinaryUnLoad",
-                                        "aclrtDestroyStream", "aclrtResetDevice"})
+CALLS = sorted(
+    set(acl._SIGNATURES)
+    - {
+        "aclrtMemsetAsync",
+        "aclFinalize",
+        "aclrtFree",
+        "aclrtBinaryUnLoad",
+        "aclrtDestroyStream",
+        "aclrtResetDevice",
+    }
+)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -263,10 +317,12 @@ def test_the_stand_in_catches_mistakes(runtime, standin, kernels):
     assert not back.any()  # nothing is done before the wait
     runtime.synchronize(stream)
     np.testing.assert_array_equal(back, host)
-    for call in (lambda: runtime.to_device(memory._replace(address=host.ctypes.data), host.ctypes.data, 64, stream),
-                 lambda: runtime.to_device(memory, memory.address, 64, stream),
-                 lambda: runtime.to_host(back.ctypes.data, memory, 1 << 20, stream),
-                 lambda: runtime.call("aclrtFree", memory.address + 64)):
+    for call in (
+        lambda: runtime.to_device(memory._replace(address=host.ctypes.data), host.ctypes.data, 64, stream),
+        lambda: runtime.to_device(memory, memory.address, 64, stream),
+        lambda: runtime.to_host(back.ctypes.data, memory, 1 << 20, stream),
+        lambda: runtime.call("aclrtFree", memory.address + 64),
+    ):
         with pytest.raises(acl.AclError):
             call()
     assert state(standin).misuses == 4

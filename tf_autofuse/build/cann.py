@@ -31,7 +31,8 @@ _NODE_COMMENT = re.compile(r"^\s*// (\S.*?)(?: {4}(\S.*))?$")
 
 
 class DeviceBinary(NamedTuple):
-    """keys: the tiling keys, each with an entry `<symbol>_<key>` in `path`."""
+    """keys: the tiling keys, each with an entry `<symbol>_<key>` in `path`. all_at_once: whether its blocks
+    wait for each other, so that they must be launched together."""
 
     name: str
     symbol: str
@@ -39,6 +40,7 @@ class DeviceBinary(NamedTuple):
     path: str
     description: str
     host_library: str
+    all_at_once: bool = False
 
 
 def keys_of(sources: KernelSources) -> Tuple[int, ...]:
@@ -93,7 +95,7 @@ def description(
         "binFileSuffix": ".o",
         "blockDim": -1,
         "coreType": "VectorCore",
-        "intercoreSync": int("SyncAll" in sources.text(DEVICE_SOURCE)),
+        "intercoreSync": int(_synchronises(sources)),
         "kernelName": sources.symbol,
         "kernelList": [
             {
@@ -161,7 +163,12 @@ def build_device(
         str(folder / (sources.symbol + "_aiv.o")),
         str(json_path),
         str(folder / ("lib%s_host.so" % sources.symbol)),
+        _synchronises(sources),
     )
+
+
+def _synchronises(sources: KernelSources) -> bool:
+    return "SyncAll" in sources.text(DEVICE_SOURCE)
 
 
 def _failure(sources: KernelSources, command: Tuple[str, ...], output: str, folder: Path) -> BuildFailure:

@@ -10,6 +10,7 @@ from typing import List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
+from tf_autofuse.build.cann import DeviceBinary
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.machine import Machine, usable_ub
 from tf_autofuse.runtime.acl import AclError, AclRuntime, DeviceMemory
@@ -36,6 +37,13 @@ class NpuKernel(NamedTuple):
     library: KernelLibrary
     fused: FusedGraph
     all_at_once: bool = False
+
+
+def kernel_of(made: DeviceBinary, fused: FusedGraph) -> NpuKernel:
+    """What build/cann.py built, ready to run. Raises KernelError."""
+    ranks = [len(t.dims) for t in fused.inputs], [len(t.dims) for t in fused.outputs]
+    library = KernelLibrary(made.host_library, ranks[0], ranks[1], len(fused.sizes), host_only=True)
+    return NpuKernel(made.path, made.symbol, library, fused, made.all_at_once)
 
 
 class _Launch:
