@@ -72,6 +72,26 @@ _DTYPES = ("uint8", "int8", "int16", "uint16", "half", "bfloat16", "int32", "uin
            "uint64", "double", "none")
 
 
+def traced(r: TraceRecord) -> Traced:
+    """A record as the twin wrote it, as a value."""
+    return Traced(
+        r.block,
+        _PIPES.get(r.pipe, str(r.pipe)),
+        _KINDS[min(r.kind, len(_KINDS) - 1)],
+        (r.api or b"").decode(),
+        r.bytes,
+        r.elements,
+        r.repeat,
+        os.path.basename((r.file or b"").decode("utf-8", "replace")),
+        r.line,
+        _DTYPES[min(r.dtype, len(_DTYPES) - 1)],
+        tuple(r.params[:3]),
+        _PIPES.get(r.src_pipe, "") if r.kind in (1, 2) else "",
+        _PIPES.get(r.dst_pipe, "") if r.kind in (1, 2) else "",
+        r.event_id,
+    )
+
+
 class KernelLibrary:
     """The functions of one library. input_ranks, output_ranks, size_count: of the FusedGraph it was made
     from."""
@@ -220,22 +240,4 @@ class KernelLibrary:
         """Stop recording; what was recorded, in the order of issue within each block."""
         records = ctypes.POINTER(TraceRecord)()
         count = self._functions["autofuse_trace_end"](ctypes.byref(records))
-        return tuple(
-            Traced(
-                r.block,
-                _PIPES.get(r.pipe, str(r.pipe)),
-                _KINDS[min(r.kind, len(_KINDS) - 1)],
-                (r.api or b"").decode(),
-                r.bytes,
-                r.elements,
-                r.repeat,
-                os.path.basename((r.file or b"").decode("utf-8", "replace")),
-                r.line,
-                _DTYPES[min(r.dtype, len(_DTYPES) - 1)],
-                tuple(r.params[:3]),
-                _PIPES.get(r.src_pipe, "") if r.kind in (1, 2) else "",
-                _PIPES.get(r.dst_pipe, "") if r.kind in (1, 2) else "",
-                r.event_id,
-            )
-            for r in records[:count]
-        )
+        return tuple(map(traced, records[:count]))

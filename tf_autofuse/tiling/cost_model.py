@@ -16,6 +16,7 @@ from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_s
                                        symbol)
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.formula import Formula, choose, larger, of, total
+from tf_autofuse.tiling.helper_costs import HELPERS
 
 #: The symbol of the number of blocks (cores) in formulas.
 BLOCK_DIM = "block_dim"
@@ -183,6 +184,10 @@ def vector_cost(impl: ImplGraph, node: AscNode, plan, ops: Mapping[str, AscOp]) 
     if node.type == "Copy":
         return linear("Ub2ub", node.y.dtype, plan.count)
     row = ops[node.type]
+    key = "%s->%s" % (dtype.name, node.y.dtype.name) if node.type == "Cast" else dtype.name
+    if (node.type, key) in HELPERS:
+        k, b = HELPERS[node.type, key]
+        return of(k) * plan.count + b
     if not row.cost:
         return linear("", dtype, plan.count)
     return total([of(float(times)) * linear(_cast_row(api, dtype, node.y.dtype), dtype, plan.count)
