@@ -1,8 +1,7 @@
 """Tiling's analytic model beside the simulator, on kernels x shapes.
 
-Three comparisons: the simulator with its pipes taken to overlap perfectly, which is what the analytic model says (so:
-whether both price the same work alike); the simulated time itself; and the simulated time beside the analytic one with
-one tile of the other pipes added, the part of a pipeline that nothing overlaps (its fill and its drain).
+Two comparisons: the simulated time; and, whether both price the same work alike, the simulator with its pipes taken to
+overlap perfectly beside the published objective, which says so too: launch and the slowest pipe.
 """
 import os
 import statistics
@@ -86,15 +85,15 @@ KERNELS = {
 
 
 class Case(NamedTuple):
-    """One kernel at one shape; cycles."""
+    """One kernel at one shape; cycles. tiles: of a core; published, overlapped: both with pipes that never wait."""
 
     kernel: str
     shape: tuple
     tiles: int
     analytic: float
-    with_fill: float
-    overlapped: float
     simulated: float
+    published: float
+    overlapped: float
 
 
 def _fused(name, build):
@@ -122,15 +121,14 @@ def _case(name, fused, models, library, shape, machine):
     model = next(m for m in models if m.key == plan.key)
     names = tuple(values) + (model.tile_symbol, TILES_PER_BLOCK, BLOCK_DIM)
     arguments = shape + (plan.tile, plan.tiles_per_block, plan.block_dim)
-    once, tile = [], []
+    pipes = []
     for pipe in model.pipes:
-        once.append(compiled(text(total([pipe.start] + [c for _, c in pipe.hoisted])), names)(*arguments))
-        tile.append(compiled(text(total([c for _, c in pipe.body])), names)(*arguments) if pipe.body else 0.0)
-    whole = [o + plan.tiles_per_block * t for o, t in zip(once, tile)]
-    slowest = whole.index(max(whole))
-    fill = sum(t for i, t in enumerate(tile) if i != slowest)
+        once = total([pipe.start] + [c for _, c in pipe.hoisted])
+        body = total([c for _, c in pipe.body])
+        pipes.append(sum(times * compiled(text(f), names)(*arguments) if f.kind != "number" else times * f.args[0]
+                         for times, f in ((1, once), (plan.tiles_per_block, body))))
     s = modelled.simulation
-    return Case(name, shape, plan.tiles_per_block, plan.cost, plan.cost + fill, s.overlapped, s.cycles)
+    return Case(name, shape, plan.tiles_per_block, plan.cost, s.cycles, cost_table.LAUNCH + max(pipes), s.overlapped)
 
 
 def _plain(size):
@@ -166,13 +164,12 @@ def run(console) -> None:
     found = cases()
     table = Table("%d kernels x shapes on %s" % (len(found), machine_for("").soc), "within 20 %", "median difference",
                   "largest")
-    _row(table, "analytic : simulated, pipes never wait", [(c.analytic, c.overlapped) for c in found])
     _row(table, "analytic : simulated", [(c.analytic, c.simulated) for c in found])
-    _row(table, "analytic, 4 tiles a core or more : simulated", [(c.analytic, c.simulated) for c in found if c.tiles >= 4])
-    _row(table, "analytic and one tile of the other pipes : simulated", [(c.with_fill, c.simulated) for c in found])
+    _row(table, "published objective : simulated", [(c.published, c.simulated) for c in found])
+    _row(table, "published objective : simulated, pipes never wait", [(c.published, c.overlapped) for c in found])
     console.print(table)
-    worst = Table("kernel", "shape", "tiles a core", "analytic", "with fill", "never wait", "simulated")
-    for c in sorted(found, key=lambda c: -abs(c.with_fill / c.simulated - 1))[:12]:
+    worst = Table("kernel", "shape", "tiles a core", "analytic", "simulated", "published objective", "pipes never wait")
+    for c in sorted(found, key=lambda c: -abs(c.analytic / c.simulated - 1))[:12]:
         worst.add_row(c.kernel, "%d x %d" % c.shape, str(c.tiles), *["%.0f" % v for v in c[3:]])
     console.print(worst)
     console.print("launch of %.0f cycles included; a cycle is 1/%d us" % (cost_table.LAUNCH, machine_for("").clock_mhz))

@@ -13,7 +13,7 @@ from tf_autofuse.ir.asc_graph import AscNode
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.symbolic.size import Size, SizeExpr, is_static, known_equal, symbols_of, to_cpp
 from tf_autofuse.tiling import cost_table as table
-from tf_autofuse.tiling.cost_model import BLOCK_DIM
+from tf_autofuse.tiling.cost_model import BLOCK_DIM, FLOW
 from tf_autofuse.tiling.formula import Formula, text
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
 
@@ -315,16 +315,23 @@ def _mentions(code: str, name: str) -> bool:
 def _cost_lines(m: TilingModel) -> Tuple[str, ...]:
     """The objective, one statement a node: the same operations in the same order as m.cost."""
     lines: List[str] = []
-    slowest = "0.0"
-    for p in m.pipes:
-        lines += _sum("%s_once" % p.pipe, (("start", p.start),) + p.hoisted)
+    pipes = sorted(m.pipes, key=lambda p: FLOW.index(p.pipe))
+    for p in pipes:
+        if p.hoisted:
+            lines += _sum("%s_once" % p.pipe, p.hoisted)
         if p.body:
             lines += _sum("%s_tile" % p.pipe, p.body)
-        whole = "%s_once" % p.pipe
-        if p.body:
-            whole += " + D(%s) * %s_tile" % (TILES_PER_BLOCK, p.pipe)
-        slowest = "Larger(%s, %s)" % (slowest, whole)
-    return tuple(lines) + ("return %s + %s;" % (repr(table.LAUNCH), slowest),)
+    lines.append("double ready = 0.0, slowest = 0.0;")
+    for at, p in enumerate(pipes):
+        lines.append("ready = Larger(%s, ready)%s;  // %s" % (
+            text(p.start), " + %s_once" % p.pipe if p.hoisted else "", p.pipe))
+        behind = ["%s_tile" % b.pipe for b in pipes[at + 1:] if b.body]
+        lines.append("slowest = Larger(slowest, ready%s%s);" % (
+            " + D(%s) * %s_tile" % (TILES_PER_BLOCK, p.pipe) if p.body else "",
+            " + (%s)" % " + ".join(behind) if behind else ""))
+        if p.body and p is not pipes[-1]:
+            lines.append("ready += %s_tile;" % p.pipe)
+    return tuple(lines) + ("return %s + slowest;" % repr(table.LAUNCH),)
 
 
 def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:

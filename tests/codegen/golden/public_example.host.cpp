@@ -230,17 +230,23 @@ struct Case0 {
     return bytes;
   }
   double Cost(int64_t z0t_size, int64_t block_in, int64_t block_dim) const {
-    double mte2_once = Choose(Larger(512.0, D((512 * z0t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03));  // start
-    mte2_once += ((512.0 / (7.9052 + (7.31 / D(block_dim)))) + 27.01);  // load_0
+    double mte2_once = ((512.0 / (7.9052 + (7.31 / D(block_dim)))) + 27.01);  // load_0
     double mte2_tile = (Choose(D((512 * z0t_size)), 25000.0, (D((512 * z0t_size)) / (7.9052 + (7.31 / D(block_dim)))), (D((512 * z0t_size)) / (9.9074 + (15.896 / D(block_dim))))) + 27.01);  // load_1
-    double mte3_once = 497.36;  // start
-    double mte3_tile = ((D((512 * z0t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09);  // store_0
-    double vector_once = 37.37;  // start
-    vector_once += 21.9408;  // abs_0
+    double vector_once = 21.9408;  // abs_0
     vector_once += ((0.0157 * D((128 * z0t_size))) + (12.9966 * D(FloorDiv((2 * z0t_size + 254), 255))));  // broadcast_0
     double vector_tile = ((0.0206 * D((128 * z0t_size))) + 23.2225);  // add_0
     vector_tile += ((0.0154 * D((128 * z0t_size))) + 20.0189);  // relu_0
-    return 300.0 + Larger(Larger(Larger(0.0, mte2_once + D(block_in) * mte2_tile), mte3_once + D(block_in) * mte3_tile), vector_once + D(block_in) * vector_tile);
+    double mte3_tile = ((D((512 * z0t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09);  // store_0
+    double ready = 0.0, slowest = 0.0;
+    ready = Larger(Choose(Larger(512.0, D((512 * z0t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03)), ready) + mte2_once;  // mte2
+    slowest = Larger(slowest, ready + D(block_in) * mte2_tile + (vector_tile + mte3_tile));
+    ready += mte2_tile;
+    ready = Larger(37.37, ready) + vector_once;  // vector
+    slowest = Larger(slowest, ready + D(block_in) * vector_tile + (mte3_tile));
+    ready += vector_tile;
+    ready = Larger(497.36, ready);  // mte3
+    slowest = Larger(slowest, ready + D(block_in) * mte3_tile);
+    return 300.0 + slowest;
   }
   void Fill(const Choice& choice, AutofuseTilingData* t) const {
     const int64_t z0t_size = choice.tile;

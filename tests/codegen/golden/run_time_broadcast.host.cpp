@@ -247,14 +247,20 @@ struct Case0 {
     return bytes;
   }
   double Cost(int64_t z0z1t_size, int64_t block_in, int64_t block_dim) const {
-    double mte2_once = Choose(Larger(D((4 * z0z1t_size)), D((4 * z0z1t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03));  // start
     double mte2_tile = (Choose(D((4 * z0z1t_size)), 25000.0, (D((4 * z0z1t_size)) / (7.9052 + (7.31 / D(block_dim)))), (D((4 * z0z1t_size)) / (9.9074 + (15.896 / D(block_dim))))) + 27.01);  // load_0
     mte2_tile += (Choose(D((4 * z0z1t_size)), 25000.0, (D((4 * z0z1t_size)) / (7.9052 + (7.31 / D(block_dim)))), (D((4 * z0z1t_size)) / (9.9074 + (15.896 / D(block_dim))))) + 27.01);  // load_1
-    double mte3_once = 497.36;  // start
-    double mte3_tile = Choose(D((4 * z0z1t_size - 32 * FloorDiv(z0z1t_size, 8))), 1.0, ((D((4 * z0z1t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09), Choose(D((4 * z0z1t_size)), 32.0, (((((-0.101 * D(block_dim)) + -2.2) * D((4 * z0z1t_size))) + ((8.89 * D(block_dim)) + 96.24)) + 12.09), Choose(D((4 * z0z1t_size)), 513.0, ((D((4 * z0z1t_size)) / 2.0) + 1.3), (((D((4 * z0z1t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09) + (256.0 + (-1.0 * (12.09 + (512.0 / (9.96 + (3.79 / D(block_dim)))))))))));  // store_0
-    double vector_once = 37.37;  // start
     double vector_tile = ((0.0213 * D(z0z1t_size)) + 22.1254);  // sub_0
-    return 300.0 + Larger(Larger(Larger(0.0, mte2_once + D(block_in) * mte2_tile), mte3_once + D(block_in) * mte3_tile), vector_once + D(block_in) * vector_tile);
+    double mte3_tile = Choose(D((4 * z0z1t_size - 32 * FloorDiv(z0z1t_size, 8))), 1.0, ((D((4 * z0z1t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09), Choose(D((4 * z0z1t_size)), 32.0, (((((-0.101 * D(block_dim)) + -2.2) * D((4 * z0z1t_size))) + ((8.89 * D(block_dim)) + 96.24)) + 12.09), Choose(D((4 * z0z1t_size)), 513.0, ((D((4 * z0z1t_size)) / 2.0) + 1.3), (((D((4 * z0z1t_size)) / (9.96 + (3.79 / D(block_dim)))) + 12.09) + (256.0 + (-1.0 * (12.09 + (512.0 / (9.96 + (3.79 / D(block_dim)))))))))));  // store_0
+    double ready = 0.0, slowest = 0.0;
+    ready = Larger(Choose(Larger(D((4 * z0z1t_size)), D((4 * z0z1t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03)), ready);  // mte2
+    slowest = Larger(slowest, ready + D(block_in) * mte2_tile + (vector_tile + mte3_tile));
+    ready += mte2_tile;
+    ready = Larger(37.37, ready);  // vector
+    slowest = Larger(slowest, ready + D(block_in) * vector_tile + (mte3_tile));
+    ready += vector_tile;
+    ready = Larger(497.36, ready);  // mte3
+    slowest = Larger(slowest, ready + D(block_in) * mte3_tile);
+    return 300.0 + slowest;
   }
   void Fill(const Choice& choice, AutofuseTilingData* t) const {
     const int64_t z0z1t_size = choice.tile;
@@ -307,14 +313,20 @@ struct Case1 {
     return bytes;
   }
   double Cost(int64_t z0t_size, int64_t block_in, int64_t block_dim) const {
-    double mte2_once = Choose(Larger(D((240 * z0t_size)), D((240 * z0t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03));  // start
     double mte2_tile = (Choose(D((240 * z0t_size)), 25000.0, (D((240 * z0t_size)) / (7.9052 + (7.31 / D(block_dim)))), (D((240 * z0t_size)) / (9.9074 + (15.896 / D(block_dim))))) + 27.01);  // load_0
     mte2_tile += (Choose(D((240 * z0t_size)), 25000.0, (D((240 * z0t_size)) / (7.9052 + (7.31 / D(block_dim)))), (D((240 * z0t_size)) / (9.9074 + (15.896 / D(block_dim))))) + 27.01);  // load_1
-    double mte3_once = 497.36;  // start
-    double mte3_tile = ((D((240 * z0t_size)) / 2.0) + 1.3);  // store_0
-    double vector_once = 37.37;  // start
     double vector_tile = ((0.0213 * D((64 * z0t_size))) + 22.1254);  // sub_0
-    return 300.0 + Larger(Larger(Larger(0.0, mte2_once + D(block_in) * mte2_tile), mte3_once + D(block_in) * mte3_tile), vector_once + D(block_in) * vector_tile);
+    double mte3_tile = ((D((240 * z0t_size)) / 2.0) + 1.3);  // store_0
+    double ready = 0.0, slowest = 0.0;
+    ready = Larger(Choose(Larger(D((240 * z0t_size)), D((240 * z0t_size))), 25000.0, ((15.89 * D(block_dim)) + 882.09), ((32.72 * D(block_dim)) + 1575.03)), ready);  // mte2
+    slowest = Larger(slowest, ready + D(block_in) * mte2_tile + (vector_tile + mte3_tile));
+    ready += mte2_tile;
+    ready = Larger(37.37, ready);  // vector
+    slowest = Larger(slowest, ready + D(block_in) * vector_tile + (mte3_tile));
+    ready += vector_tile;
+    ready = Larger(497.36, ready);  // mte3
+    slowest = Larger(slowest, ready + D(block_in) * mte3_tile);
+    return 300.0 + slowest;
   }
   void Fill(const Choice& choice, AutofuseTilingData* t) const {
     const int64_t z0t_size = choice.tile;
