@@ -1,7 +1,7 @@
 """Tiling's analytic model beside the simulator, on kernels x shapes.
 
-Two comparisons: the simulated time; and, whether both price the same work alike, the simulator with its pipes taken to
-overlap perfectly beside the published objective, which says so too: launch and the slowest pipe.
+Two comparisons: the simulated time; and, whether both price the same work alike, the simulator with its pipes
+taken to overlap perfectly beside the published objective, which says so too: launch and the slowest pipe.
 """
 import os
 import statistics
@@ -17,6 +17,7 @@ from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, INT32
 from tf_autofuse.machine import machine_for, usable_ub
+from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.runtime import registry
 from tf_autofuse.schedule.schedule import schedule
@@ -28,8 +29,8 @@ from tf_autofuse.tiling.formula import compiled, text, total
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, build_model
 from tf_autofuse.tiling.solve import NoPlan, Solver
 
-SHAPES = ((1, 1000), (7, 129), (48, 64), (64, 1024), (192, 128), (200, 500), (333, 77), (512, 768), (1000, 10),
-          (1024, 256), (2048, 1024), (100, 8000))
+SHAPES = ((1, 1000), (7, 129), (48, 64), (64, 1024), (192, 128), (200, 500), (333, 77), (512, 768),
+          (1000, 10), (1024, 256), (2048, 1024), (100, 8000))
 S0, S1 = symbol("s0"), symbol("s1")
 
 
@@ -39,7 +40,7 @@ def _chain(types, dtype=FLOAT32, inputs=1):
         x = b.load(b.data(0, dtype), (1, 1))
         y = b.load(b.data(1, dtype), (1, 1)) if inputs > 1 else None
         for type_ in types:
-            x = b.op(type_, x, y) if type_ in ("Add", "Sub", "Mul", "Div", "Maximum", "Minimum") else b.op(type_, x)
+            x = b.op(type_, *((x, y) if ASC_OPS[type_].arity == 2 else (x,)))
         b.store(x, 0)
         return [(dtype, (S0, S1))] * inputs
     return build
@@ -74,18 +75,22 @@ def _softmax(b):
 
 
 KERNELS = {
-    "Relu": _chain(["Relu"]), "Abs Exp": _chain(["Abs", "Exp"]), "Exp Sqrt Abs Relu": _chain(["Exp", "Sqrt", "Abs", "Relu"]),
+    "Relu": _chain(["Relu"]), "Abs Exp": _chain(["Abs", "Exp"]),
+    "Exp Sqrt Abs Relu": _chain(["Exp", "Sqrt", "Abs", "Relu"]),
     "8 ops": _chain(["Abs", "Sqrt", "Exp", "Relu", "Abs", "Sqrt", "Neg", "Exp"]), "Tanh": _chain(["Tanh"]),
-    "Sigmoid": _chain(["Sigmoid"]), "Add": _chain(["Add"], inputs=2), "Add Mul Div": _chain(["Add", "Mul", "Div"], inputs=2),
+    "Sigmoid": _chain(["Sigmoid"]), "Add": _chain(["Add"], inputs=2),
+    "Add Mul Div": _chain(["Add", "Mul", "Div"], inputs=2),
     "Sub Abs Maximum Exp": _chain(["Sub", "Abs", "Maximum", "Exp"], inputs=2),
     "half Relu": _chain(["Relu"], FLOAT16), "half Add Mul": _chain(["Add", "Mul"], FLOAT16, 2),
     "int32 Add Mul": _chain(["Add", "Mul"], INT32, 2), "casts": _casts, "select": _select,
-    "row": _broadcast((0, 1)), "column": _broadcast((1, 0)), "scalar": _broadcast((0, 0)), "softmax": _softmax,
+    "row": _broadcast((0, 1)), "column": _broadcast((1, 0)), "scalar": _broadcast((0, 0)),
+    "softmax": _softmax,
 }
 
 
 class Case(NamedTuple):
-    """One kernel at one shape; cycles. tiles: of a core; published, overlapped: both with pipes that never wait."""
+    """One kernel at one shape; cycles. tiles: of a core; published, overlapped: both with pipes that never
+    wait."""
 
     kernel: str
     shape: tuple
@@ -103,14 +108,15 @@ def _fused(name, build):
     graph = b.graph()
     output = next(n for n in graph.nodes if n.type == "Output")
     dtype = graph.tensor(output.inputs[0]).dtype
-    return FusedGraph("autofuse_pointwise_0_model", "pointwise", tuple(KernelIO(d, dims) for d, dims in inputs),
-                      (KernelIO(dtype, (S0, S1)),), sizes, (), (graph,), tuple(name.split()))
+    return FusedGraph("autofuse_pointwise_0_model", "pointwise",
+                      tuple(KernelIO(d, dims) for d, dims in inputs), (KernelIO(dtype, (S0, S1)),), sizes, (), (graph,), tuple(name.split()))
 
 
 def _case(name, fused, models, library, shape, machine):
     values = dict(zip(("s0", "s1"), shape))
-    inputs = [np.abs(np.random.RandomState(i).randn(*[values.get(str(d), d) for d in map(_plain, io.dims)]) * 3)
-              .astype(io.dtype.numpy) for i, io in enumerate(fused.inputs)]
+    dims = [[values.get(str(d), d) for d in map(_plain, io.dims)] for io in fused.inputs]
+    inputs = [np.abs(np.random.RandomState(0).randn(*d) * 3).astype(io.dtype.numpy)
+              for d, io in zip(dims, fused.inputs)]
     modelled = model_kernel(library, inputs, [o.dtype.numpy for o in fused.outputs], machine)
     try:
         plan = Solver(models, tuple(values)).plan(values, machine.vector_cores, usable_ub(machine, False))
@@ -125,10 +131,11 @@ def _case(name, fused, models, library, shape, machine):
     for pipe in model.pipes:
         once = total([pipe.start] + [c for _, c in pipe.hoisted])
         body = total([c for _, c in pipe.body])
-        pipes.append(sum(times * compiled(text(f), names)(*arguments) if f.kind != "number" else times * f.args[0]
-                         for times, f in ((1, once), (plan.tiles_per_block, body))))
+        once, body = (compiled(text(f), names)(*arguments) for f in (once, body))
+        pipes.append(once + plan.tiles_per_block * body)
     s = modelled.simulation
-    return Case(name, shape, plan.tiles_per_block, plan.cost, s.cycles, cost_table.LAUNCH + max(pipes), s.overlapped)
+    return Case(name, shape, plan.tiles_per_block, plan.cost, s.cycles, cost_table.LAUNCH + max(pipes),
+                s.overlapped)
 
 
 def _plain(size):
@@ -146,7 +153,8 @@ def cases(kernels=None, shapes=SHAPES):
             regions.append((name, fused, [i for i in impls if i.way == "whole" and i.stage == 0]))
             sources.append(generate(fused, impls, machine, None))
         found = []
-        for (name, fused, impls), binary in zip(regions, build_kernels(sources, BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or folder))):
+        settings = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or folder)
+        for (name, fused, impls), binary in zip(regions, build_kernels(sources, settings)):
             library = registry.library_of(binary, fused)
             models = [build_model(i) for i in impls]
             found += [_case(name, fused, models, library, shape, machine) for shape in shapes]
@@ -162,14 +170,17 @@ def _row(table, label, pairs):
 
 def run(console) -> None:
     found = cases()
-    table = Table("%d kernels x shapes on %s" % (len(found), machine_for("").soc), "within 20 %", "median difference",
-                  "largest")
+    table = Table("%d kernels x shapes on %s" % (len(found), machine_for("").soc), "within 20 %",
+                  "median difference", "largest")
     _row(table, "analytic : simulated", [(c.analytic, c.simulated) for c in found])
     _row(table, "published objective : simulated", [(c.published, c.simulated) for c in found])
-    _row(table, "published objective : simulated, pipes never wait", [(c.published, c.overlapped) for c in found])
+    _row(table, "published objective : simulated, pipes never wait",
+         [(c.published, c.overlapped) for c in found])
     console.print(table)
-    worst = Table("kernel", "shape", "tiles a core", "analytic", "simulated", "published objective", "pipes never wait")
+    worst = Table("kernel", "shape", "tiles a core", "analytic", "simulated", "published objective",
+                  "pipes never wait")
     for c in sorted(found, key=lambda c: -abs(c.analytic / c.simulated - 1))[:12]:
         worst.add_row(c.kernel, "%d x %d" % c.shape, str(c.tiles), *["%.0f" % v for v in c[3:]])
     console.print(worst)
-    console.print("launch of %.0f cycles included; a cycle is 1/%d us" % (cost_table.LAUNCH, machine_for("").clock_mhz))
+    console.print("launch of %.0f cycles included; a cycle is 1/%d us"
+                  % (cost_table.LAUNCH, machine_for("").clock_mhz))

@@ -1,8 +1,9 @@
-"""Writes tf_autofuse/tiling/helper_costs.py: what each call of a device helper costs, from the instructions it issues.
+"""Writes tf_autofuse/tiling/helper_costs.py: what each call of a device helper costs, from the instructions
+it issues.
 
-Every helper form of the op table runs on the twin over two counts of elements; the published costs of the recorded
-instructions are summed, and the line through the two sums is the cost. Run it after a change of a helper or of
-cost_table.py: `python scripts/derive_helper_costs.py`.
+Every helper form of the op table runs on the twin over two counts of elements; the published costs of the
+recorded instructions are summed, and the line through the two sums is the cost. Run it after a change of a
+helper or of cost_table.py: `python scripts/derive_helper_costs.py`.
 """
 import ctypes
 import sys
@@ -23,8 +24,9 @@ COUNTS = (256, 2048)
 TARGET = ROOT / "tf_autofuse" / "tiling" / "helper_costs.py"
 HEAD = '''"""Derived costs of device helpers: cycles = k * elements + b for one call.
 
-Written by scripts/derive_helper_costs.py: the sum of the published costs (cost_table.py) of the instructions that the
-helper issues for %d and for %d elements, and the line through both. Loops over chunks of a larger tile are in k.
+Written by scripts/derive_helper_costs.py: the sum of the published costs (cost_table.py) of the instructions
+that the helper issues for %d and for %d elements, and the line through both. Loops over chunks of a larger
+tile are in k.
 """
 from typing import Dict, Tuple
 

@@ -21,8 +21,9 @@ def test_a_fused_op_costs_what_its_tiling_plan_says():
     found = npu_time.model_fused(proto.to_bytes(fused), (A, B), MACHINE)
     plan = solve([build_model(i) for i in schedule(fused.graphs[0], MACHINE)], {}, MACHINE)
     assert found.how == "fused" and found.cycles == plan.cost and found.block_dim == plan.block_dim
-    # the objective: launch and the slowest pipe
-    assert found.cycles == pytest.approx(cost_table.LAUNCH + max(c for _, c in found.pipes))
+    # the objective: launch, the slowest pipe, and what of the others does not overlap with it
+    busy = [c for _, c in found.pipes]
+    assert cost_table.LAUNCH + max(busy) < found.cycles <= cost_table.LAUNCH + sum(busy)
     assert {p for p, _ in found.pipes} == {"mte2", "mte3", "vector"}
     assert (found.bytes_in, found.bytes_out) == (4 * 128 + 4 * 192 * 128, 4 * 192 * 128)
     assert found.microseconds(MACHINE) == found.cycles / 1500

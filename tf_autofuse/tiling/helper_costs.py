@@ -1,7 +1,8 @@
 """Derived costs of device helpers: cycles = k * elements + b for one call.
 
-Written by scripts/derive_helper_costs.py: the sum of the published costs (cost_table.py) of the instructions that the
-helper issues for 256 and for 2048 elements, and the line through both. Loops over chunks of a larger tile are in k.
+Written by scripts/derive_helper_costs.py: the sum of the published costs (cost_table.py) of the instructions
+that the helper issues for 256 and for 2048 elements, and the line through both. Loops over chunks of a larger
+tile are in k.
 """
 from typing import Dict, Tuple
 
