@@ -336,16 +336,19 @@ class ImplGraph:
         return tuple(n for n in self.graph.nodes if n.name in planned and n.sched.loop_axis != -1)
 
     def describe(self) -> str:
-        """Template, key, axes and containers, for people."""
+        """Template, key, way, axes and containers, for people."""
         def sizes(axes) -> str:
             found = [self.graph.axis(a) for a in axes]
             return ", ".join("%s: %s" % (a.name, to_text(a.size)) for a in found)
 
         conditions = ", if " + " and ".join(map(repr, self.conditions)) if self.conditions else ""
         cut = self.graph.axis(self.cut_axis)
-        lines = ["key %d: %s, %s%s" % (self.tiling_key, self.template, self.variant, conditions),
-                 "  cut %s (%s) into tiles of %s; loop over (%s), blocks of %s" % (
-                     cut.name, to_text(cut.size), self.tile_symbol, sizes(self.outer_axes),
+        way = "" if self.way == "whole" else ", %s stage %d" % (self.way, self.stage)
+        second = self.second and self.graph.axis(self.second.axis)
+        tiled = " and %s (%s) of %d" % (second.name, to_text(second.size), self.second.tile) if second else ""
+        lines = ["key %d: %s, %s%s%s" % (self.tiling_key, self.template, self.variant, way, conditions),
+                 "  cut %s (%s) into tiles of %s%s; loop over (%s), blocks of %s" % (
+                     cut.name, to_text(cut.size), self.tile_symbol, tiled, sizes(self.outer_axes),
                      self.block_symbol),
                  "  in UB: (%s), rows padded to %d elements" % (sizes(self.vectorized_axes), self.row_align)]
         for c in self.containers:

@@ -15,7 +15,7 @@ __aicore__ inline int64_t FloorDiv(int64_t a, int64_t b) {
 __aicore__ inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// key 0: general, static
+// key 0: general, static, parts stage 0
 //   cut z1 (100000) into tiles of z1t_size; loop over (one: 1, z1T: floor_div(z1t_size + 99999, z1t_size)),
 //       blocks of onez1Tb_size
 //   in UB: (z1t: z1t_size), rows padded to 8 elements
@@ -67,7 +67,7 @@ __aicore__ inline void RunNest0Key0(GM_ADDR in0, GM_ADDR part0_1, const Autofuse
   }
 }
 
-// key 0: general, static
+// key 0: general, static, parts stage 1
 //   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
 //       oneTb_size
 //   in UB: (onet: onet_size, parts1: g_parts1), rows padded to 8 elements
@@ -117,7 +117,7 @@ __aicore__ inline void RunNest1Key0(GM_ADDR part0_1, GM_ADDR part0_2, const Auto
   }
 }
 
-// key 1: tight, static
+// key 1: tight, static, parts stage 1
 //   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
 //       oneTb_size
 //   in UB: (onet: onet_size, parts1: g_parts1), rows padded to 8 elements
@@ -167,7 +167,7 @@ __aicore__ inline void RunNest1Key1(GM_ADDR part0_1, GM_ADDR part0_2, const Auto
   }
 }
 
-// key 0: general, static
+// key 0: general, static, parts stage 2
 //   cut z1 (100000) into tiles of z1t_size; loop over (one: 1, z1T: floor_div(z1t_size + 99999, z1t_size)),
 //       blocks of onez1Tb_size
 //   in UB: (z1t: z1t_size), rows padded to 8 elements
@@ -253,7 +253,7 @@ __aicore__ inline void RunNest2Key0(GM_ADDR in0, GM_ADDR part0_2, GM_ADDR part0_
   vecin0.FreeTensor(max_0);
 }
 
-// key 0: general, static
+// key 0: general, static, parts stage 3
 //   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
 //       oneTb_size
 //   in UB: (onet: onet_size, parts2: g_parts2), rows padded to 8 elements
@@ -303,7 +303,7 @@ __aicore__ inline void RunNest3Key0(GM_ADDR part0_3, GM_ADDR part0_4, const Auto
   }
 }
 
-// key 1: tight, static
+// key 1: tight, static, parts stage 3
 //   cut one (1) into tiles of onet_size; loop over (oneT: floor_div(onet_size, onet_size)), blocks of
 //       oneTb_size
 //   in UB: (onet: onet_size, parts2: g_parts2), rows padded to 8 elements
@@ -353,7 +353,7 @@ __aicore__ inline void RunNest3Key1(GM_ADDR part0_3, GM_ADDR part0_4, const Auto
   }
 }
 
-// key 0: general, static
+// key 0: general, static, parts stage 4
 //   cut z1 (100000) into tiles of z1t_size; loop over (z1T: floor_div(z1t_size + 99999, z1t_size)), blocks of
 //        z1Tb_size
 //   in UB: (z1t: z1t_size), rows padded to 8 elements
