@@ -17,6 +17,8 @@ import tf_autofuse
 from tf_autofuse.config import Config
 from tf_autofuse.config_values import BadValue, Bytes, nearest_of
 
+#: Shared by the commands that show the time on an NPU.
+_MODEL_HELP = "analytic: the tiling's own formulas; simulator: every instruction of the built kernels, slow."
 _PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": ["--help"]}
 
 
@@ -130,14 +132,15 @@ def doctor(context, as_json):
 @cli.command(context_settings=_PASS_ON)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @click.option("--soc", default="", help="The chip to model; default: Ascend910B4-1.")
+@click.option("--model", type=click.Choice(["analytic", "simulator"]), default="analytic", help=_MODEL_HELP)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def compare(as_json, soc, script, arguments):
+def compare(as_json, soc, model, script, arguments):
     """Run a script with fusion off and on; print ops, kernels, modelled and measured time, differences."""
     from tf_autofuse.profiling import compare as comparing
 
     try:
-        result = comparing.compare(script, arguments, soc)
+        result = comparing.compare(script, arguments, soc, model)
     except (comparing.CompareError, ValueError) as error:
         raise UserError(str(error))
     if as_json:
@@ -152,7 +155,8 @@ def compare(as_json, soc, script, arguments):
 )
 @click.option("--output", required=True, help="A PROF_* folder, or the folder that holds some.")
 @click.option("--soc", default=None, help="The chip to model; default: the one that was profiled for.")
-def msprof(wanted, output, soc):
+@click.option("--model", type=click.Choice(["analytic", "simulator"]), default="analytic", help=_MODEL_HELP)
+def msprof(wanted, output, soc, model):
     """Export profiles: op_summary_*.csv and a timeline, into mindstudio_profiler_output/ below PROF_*."""
     from pathlib import Path
 
@@ -162,7 +166,7 @@ def msprof(wanted, output, soc):
     if wanted == "off":
         raise UserError("with --export=off there is nothing to do; give --export=on")
     try:
-        exported = export(Path(output), soc)
+        exported = export(Path(output), soc, model)
     except (ProfileError, ValueError, OSError) as error:
         raise UserError(str(error))
     for item in exported:

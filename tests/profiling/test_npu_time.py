@@ -37,7 +37,7 @@ def test_symbols_are_read_off_the_dims():
     assert big.cycles > 20 * small.cycles and big.block_dim == MACHINE.vector_cores
     for wrong in ([half[0], Tensor("float16", (6, 1))], [half[0], Tensor("", None)], half[:1]):
         assert npu_time.model_fused(graph, wrong, MACHINE) is None
-    assert npu_time.model_fused(b"damaged", half, MACHINE) is None
+    assert npu_time.model_fused(graph[:-7], half, MACHINE) is None
 
 
 def test_single_ops():
@@ -85,3 +85,17 @@ def test_an_empty_tensor_costs_no_more_than_its_launch():
     empty = Tensor("float32", (0, 8))
     found = npu_time.model_op("Relu", (empty,), (empty,), MACHINE)
     assert found.block_dim == 0 and found.cycles == 0.0
+
+
+@pytest.mark.once
+def test_the_simulator_takes_the_same_kernel():
+    fused = public_example()
+    graph = proto.to_bytes(fused)
+    found = npu_time.model_fused(graph, (A, B), MACHINE, npu_time.simulated)
+    analytic = npu_time.model_fused(graph, (A, B), MACHINE)
+    assert found.block_dim == analytic.block_dim and found.bytes_out == analytic.bytes_out
+    assert 0.5 < found.cycles / analytic.cycles < 2.0
+    assert {p for p, _ in found.pipes} == {"mte2", "mte3", "vector"} and all(c > 0 for _, c in found.pipes)
+    # every block reads the row of 128 for itself
+    assert found.bytes_in == 4 * 192 * 128 + found.block_dim * 4 * 128
+    assert npu_time.model_fused(graph, (B, A), MACHINE, npu_time.simulated) is None

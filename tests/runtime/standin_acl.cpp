@@ -1,7 +1,7 @@
-// A stand-in for libascendcl. Device memory is an arena of its own: addresses handed out lie in a range that the
-// host may not touch, and only the calls below know the memory behind it. Work is queued on streams and done when a
-// stream is synchronised, so that a missing wait leaves results undone. A "device binary" is a kernel library built for
-// the twin. Every misuse is an error code; what is left over at the end is counted.
+// A stand-in for libascendcl. Device memory is an arena of its own: addresses handed out lie in a range that
+// the host may not touch, and only the calls below know the memory behind it. Work is queued on streams and
+// done when a stream is synchronised, so that a missing wait leaves results undone. A "device binary" is a
+// kernel library built for the twin. Every misuse is an error code; what is left over at the end is counted.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -88,8 +88,9 @@ int aclInit(const char*) {
     return Fail(kTwice, "repeated initialization");
   }
   if (forbidden == nullptr) {
-    forbidden = static_cast<char*>(mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    memory = static_cast<char*>(mmap(nullptr, kArena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    forbidden = static_cast<char*>(mmap(nullptr, kArena, PROT_NONE, flags, -1, 0));
+    memory = static_cast<char*>(mmap(nullptr, kArena, PROT_READ | PROT_WRITE, flags, -1, 0));
   }
   initialized = true;
   return 0;
@@ -193,7 +194,8 @@ int aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes, int 
   const void* host = to_device ? from : to;
   if (Find(device, bytes) == live.end()) return Fail(kInvalid, "aclrtMemcpyAsync: no device memory there");
   const char* at = static_cast<const char*>(host);
-  if (at >= forbidden && at < forbidden + kArena) return Fail(kInvalid, "aclrtMemcpyAsync: no host memory there");
+  if (at >= forbidden && at < forbidden + kArena)
+    return Fail(kInvalid, "aclrtMemcpyAsync: no host memory there");
   found->first->work.push_back([=] {
     if (Find(device, bytes) == live.end()) return Fail(kInvalid, "a copy of memory that was freed meanwhile");
     memcpy(to_device ? Real(to) : static_cast<char*>(to), to_device ? from : Real(from), bytes);
@@ -267,17 +269,19 @@ int aclrtKernelArgsFinalize(void* handle) {
   return 0;
 }
 
-int aclrtLaunchKernelWithConfig(void* function, uint32_t blocks, void* stream, void*, void* handle, void* reserved) {
+int aclrtLaunchKernelWithConfig(void* function, uint32_t blocks, void* stream, void*, void* handle,
+                                void* reserved) {
   ENTER("aclrtLaunchKernelWithConfig");
   auto* arguments = static_cast<Arguments*>(handle);
   auto found = streams.find(static_cast<Stream*>(stream));
-  if (found == streams.end() || !arguments->final || blocks == 0 || reserved != nullptr || arguments->values.size() < 3)
+  if (found == streams.end() || !arguments->final || blocks == 0 || reserved != nullptr ||
+      arguments->values.size() < 3)
     return Fail(kInvalid, "aclrtLaunchKernelWithConfig: arguments");
   auto* f = static_cast<Function*>(function);
   const std::vector<uint64_t> values = arguments->values;
   delete arguments;
-  using Run = int32_t (*)(void* const*, const uint64_t*, void*, const void*, uint32_t, uint32_t, uint32_t, char*,
-                          uint64_t);
+  using Run = int32_t (*)(void* const*, const uint64_t*, void*, const void*, uint32_t, uint32_t, uint32_t,
+                          char*, uint64_t);
   auto run = reinterpret_cast<Run>(dlsym(f->binary->library, "autofuse_run_blocks"));
   found->first->work.push_back([=] {
     std::vector<void*> gm;
@@ -289,7 +293,8 @@ int aclrtLaunchKernelWithConfig(void* function, uint32_t blocks, void* stream, v
       bytes.push_back(at->second);
     }
     char error[4096] = {0};
-    const int32_t code = run(gm.data(), bytes.data(), gm[gm.size() - 2], gm.back(), blocks, 0, blocks, error, sizeof(error));
+    const int32_t code = run(gm.data(), bytes.data(), gm[gm.size() - 2], gm.back(), blocks, 0, blocks, error,
+                             sizeof(error));
     return code == 1 ? Fail(507035, error) : 0;
   });
   return 0;

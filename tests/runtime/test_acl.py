@@ -27,6 +27,7 @@ from tf_autofuse.runtime.library import KernelError, KernelLibrary
 from tf_autofuse.schedule.schedule import schedule
 from tf_autofuse.symbolic.guards import GuardFailure
 
+pytestmark = pytest.mark.once
 SOURCE = Path(__file__).with_name("standin_acl.cpp")
 State = namedtuple("State", "allocations streams binaries misuses initialized")
 

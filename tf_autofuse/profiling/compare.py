@@ -16,6 +16,7 @@ import numpy as np
 
 from tf_autofuse.machine import Machine, machine_for
 from tf_autofuse.profiling import op_summary
+from tf_autofuse.profiling.npu_time import MODELS
 from tf_autofuse.profiling.records import ProfileError, profiles_below, read
 
 SIDES = ("off", "on")
@@ -60,8 +61,8 @@ class Comparison(NamedTuple):
     difference: Difference
 
 
-def compare(script: str, arguments: Sequence[str], soc: str = "") -> Comparison:
-    """Raises CompareError, ValueError for an unknown chip."""
+def compare(script: str, arguments: Sequence[str], soc: str = "", model: str = "analytic") -> Comparison:
+    """model: one of npu_time.MODELS. Raises CompareError, ValueError for an unknown chip."""
     machine = machine_for(soc)
     if not os.path.exists(script):
         raise CompareError("%s can't be read; give the path of a Python script" % script)
@@ -70,7 +71,7 @@ def compare(script: str, arguments: Sequence[str], soc: str = "") -> Comparison:
         for side in SIDES:
             folders[side] = Path(folder) / side
             _run(side, folders[side], script, arguments)
-        sides = [_side(folders[side], machine) for side in SIDES]
+        sides = [_side(folders[side], machine, model) for side in SIDES]
         return Comparison(script, machine.soc, sides[0], sides[1], _difference(folders["off"], folders["on"]))
 
 
@@ -94,14 +95,14 @@ def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None
         )
 
 
-def _side(folder: Path, machine: Machine) -> Side:
+def _side(folder: Path, machine: Machine, model: str) -> Side:
     try:
         profiles = [read(p) for p in profiles_below(folder)]
     except ProfileError:
         raise CompareError("the script ran no session; compare a script that calls Session.run")
     kinds = [(profile, kind) for profile in profiles for kind in op_summary.kinds_of_runs(profile)]
     profile, main = max(kinds, key=lambda pair: (len(pair[1].runs), len(pair[1].ops)))
-    rows, missing = op_summary.modelled_rows(profile, machine, [main])
+    rows, missing = op_summary.modelled_rows(profile, machine, [main], MODELS[model])
     walls = _walls(profile, main.runs)
     return Side(
         len(main.runs),

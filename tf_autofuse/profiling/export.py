@@ -6,6 +6,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from tf_autofuse.machine import Machine, machine_for
 from tf_autofuse.profiling import op_summary, timeline
+from tf_autofuse.profiling.npu_time import MODELS
 from tf_autofuse.profiling.records import profiles_below, read
 
 OUTPUT = "mindstudio_profiler_output"
@@ -23,18 +24,19 @@ class Exported(NamedTuple):
     missing: Tuple[Tuple[str, int], ...]
 
 
-def export(output: Path, soc: Optional[str] = None) -> List[Exported]:
-    """Exports every profile in `output` (a PROF_* folder, or the folder of such). soc: the chip to model,
+def export(output: Path, soc: Optional[str] = None, model: str = "analytic") -> List[Exported]:
+    """Exports every profile in `output` (a PROF_* folder, or the folder of such). model: one of
+    npu_time.MODELS. soc: the chip to model,
     default the one that the profile was recorded for. Raises ProfileError, ValueError for an unknown chip,
     OSError."""
-    return [_export(folder, soc) for folder in profiles_below(output)]
+    return [_export(folder, soc, model) for folder in profiles_below(output)]
 
 
-def _export(folder: Path, soc: Optional[str]) -> Exported:
+def _export(folder: Path, soc: Optional[str], model: str) -> Exported:
     profile = read(folder)
     machine: Machine = machine_for(soc if soc is not None else str(profile.info.get("soc", "")))
     measured = op_summary.measured_rows(profile)
-    modelled, missing = op_summary.modelled_rows(profile, machine)
+    modelled, missing = op_summary.modelled_rows(profile, machine, time_of=MODELS[model])
     target = folder / OUTPUT
     target.mkdir(exist_ok=True)
     stamp = time.strftime("%Y%m%d%H%M%S")

@@ -1,4 +1,6 @@
-"""The modelled time of one op on an NPU, from the performance model that tiling uses (tiling/cost_model.py).
+"""The modelled time of one op on an NPU: by the performance model that tiling uses (tiling/cost_model.py,
+`analytic`), or by running its kernel on the twin and simulating what it issued (`simulated`: slower, for it
+is built first).
 
 A fused op is scheduled and tiled for its real dims as its kernel is; a TF op that is not fused is modelled
 like with like: as a kernel of its own with one loop nest, made by the same lowering of the op table. An op
@@ -6,9 +8,16 @@ that only moves data and has no lowering is modelled as a copy of its output; vi
 have no kernel and take no time; what is none of these (matrix products, convolutions, ...) is not modelled.
 """
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+import os
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
 
 from tf_autofuse.ascir_api.emitter import Emitter, Value
+from tf_autofuse.build.kernels import BuildFailure, build_kernels
+from tf_autofuse.codegen.ascendc.generate import CodegenRefusal
+from tf_autofuse.codegen.targets import target_named
+from tf_autofuse.config import Config
 from tf_autofuse.ir import proto
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
@@ -17,7 +26,10 @@ from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine, usable_ub
 from tf_autofuse.ops.schema import Node, OpHandler, Refusal
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS
+from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.profiling.records import Tensor
+from tf_autofuse.runtime.library import KernelError
+from tf_autofuse.runtime.registry import library_of
 from tf_autofuse.schedule.impl_graph import ScheduleRefusal
 from tf_autofuse.schedule.nests import Nest, nests_of
 from tf_autofuse.schedule.schedule import schedule
@@ -68,20 +80,54 @@ class Modelled(NamedTuple):
 NO_KERNEL = Modelled("none")
 
 
-def model_fused(asc_graph: bytes, inputs: Sequence[Tensor], machine: Machine) -> Optional[Modelled]:
+#: (a fused graph, the dims of its inputs, the machine) -> its kernel's time. Raises what UNKNOWN names.
+TimeOf = Callable[[FusedGraph, Sequence[Sequence[int]], Machine], Modelled]
+#: What a model raises for an op whose time can't be told.
+UNKNOWN = (GuardFailure, ScheduleRefusal, NoPlan, CodegenRefusal, KernelError)
+
+
+def analytic(fused: FusedGraph, dims: Sequence[Sequence[int]], machine: Machine) -> Modelled:
+    return model_graph(fused, bind_inputs(fused, dims), machine)
+
+
+def simulated(fused: FusedGraph, dims: Sequence[Sequence[int]], machine: Machine) -> Modelled:
+    """The kernel is built for the twin (or found in the cache) and run once, on zeros."""
+    bind_inputs(fused, dims)
+    config = Config.from_sources(os.environ)
+    ascend = target_named("ascend")
+    sources = ascend.generate(fused, ascend.schedule(fused, machine), machine, config)
+    (binary,) = build_kernels([sources], config)
+    if isinstance(binary, BuildFailure):
+        raise KernelError(binary.reason)
+    inputs = [np.zeros(d, io.dtype.numpy) for d, io in zip(dims, fused.inputs)]
+    found = model_kernel(
+        library_of(binary, fused), inputs, [np.dtype(t.dtype.numpy) for t in fused.outputs], machine
+    )
+    busy = found.simulation
+    pipes = tuple(
+        (name, busy.mean_busy(p)) for name, p in (("mte2", "MTE2"), ("mte3", "MTE3"), ("vector", "V"))
+    )
+    return Modelled("fused", busy.cycles, pipes, found.tiling.block_dim, *found.moved)
+
+
+MODELS: Dict[str, TimeOf] = {"analytic": analytic, "simulator": simulated}
+
+
+def model_fused(
+    asc_graph: bytes, inputs: Sequence[Tensor], machine: Machine, time_of: TimeOf = analytic
+) -> Optional[Modelled]:
     """The time of a fused op for the dims of its inputs; None where it can't be told (unknown or refused
     dims)."""
     if any(t.dims is None for t in inputs):
         return None
     try:
-        fused = proto.from_bytes(asc_graph)
-        return model_graph(fused, bind_inputs(fused, [t.dims for t in inputs]), machine)
-    except (proto.FormatError, GuardFailure, ScheduleRefusal, NoPlan):
+        return time_of(proto.from_bytes(asc_graph), [t.dims for t in inputs], machine)
+    except (proto.FormatError,) + UNKNOWN:
         return None
 
 
 def model_op(
-    op: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], machine: Machine
+    op: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], machine: Machine, time_of: TimeOf = analytic
 ) -> Optional[Modelled]:
     """The time of a TF op as a kernel of its own; None where it is not modelled."""
     if op in WITHOUT_KERNEL:
@@ -95,8 +141,8 @@ def model_op(
     if fused is None:
         return None
     try:
-        return model_graph(fused, {}, machine)._replace(how=how)
-    except (ScheduleRefusal, NoPlan):
+        return time_of(fused, [io.dims for io in fused.inputs], machine)._replace(how=how)
+    except UNKNOWN:
         return None
 
 

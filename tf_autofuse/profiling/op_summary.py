@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, S
 
 from tf_autofuse.ir import proto
 from tf_autofuse.machine import Machine
-from tf_autofuse.profiling.npu_time import Modelled, model_fused, model_op
+from tf_autofuse.profiling.npu_time import Modelled, TimeOf, analytic, model_fused, model_op
 from tf_autofuse.profiling.records import OpRun, Profile, Tensor
 
 MEASURED = "measured on the host"
@@ -199,7 +199,7 @@ def _dynamic(profile: Profile) -> FrozenSet[str]:
 
 
 def modelled_rows(
-    profile: Profile, machine: Machine, kinds: Optional[Sequence[Kind]] = None
+    profile: Profile, machine: Machine, kinds: Optional[Sequence[Kind]] = None, time_of: TimeOf = analytic
 ) -> Tuple[List[Row], List[OpRun]]:
     """One modelled row for each kernel of the last run of each kind (the same ops with the same dims), one
     kernel after the other; and the ops that could not be modelled."""
@@ -213,9 +213,9 @@ def modelled_rows(
             key = (kernel, op.op, op.inputs, op.outputs)
             if key not in cache:
                 cache[key] = (
-                    model_fused(kernel.asc_graph, op.inputs, machine)
+                    model_fused(kernel.asc_graph, op.inputs, machine, time_of)
                     if kernel
-                    else model_op(op.op, op.inputs, op.outputs, machine)
+                    else model_op(op.op, op.inputs, op.outputs, machine, time_of)
                 )
             modelled = cache[key]
             if modelled is None:
