@@ -2,9 +2,9 @@
 
     GraphView -> Plan (regions) -> scheduled graphs -> KernelSources -> KernelBinaries
 
-Nothing here decides anything; the rooms do, and codegen/targets.py says which of them a target takes. A region that
-a stage cannot take ends as a RegionFailure (stage, reason, remedy) and the others go on: on exit every region of the
-plan is either compiled or failed, never lost.
+Nothing here decides anything; the rooms do, and codegen/targets.py says which of them a target takes. A
+region that a stage cannot take ends as a RegionFailure (stage, reason, remedy) and the others go on: on exit
+every region of the plan is either compiled or failed, never lost.
 """
 import time
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from tf_autofuse.lowering.plan import Plan, Region, plan
 
 @dataclass(frozen=True)
 class CompiledRegion:
-    """A region with everything that was made of it, stage by stage. scheduled: what the target's schedule made."""
+    """A region with everything that was made of it, stage by stage. scheduled: what the target's schedule
+    made."""
 
     region: Region
     scheduled: Any
@@ -42,7 +43,8 @@ class RegionFailure:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What became of one graph. machine: what its kernels are planned for. timings: (stage, seconds) in order."""
+    """What became of one graph. machine: what its kernels are planned for. timings: (stage, seconds) in
+    order."""
 
     plan: Plan
     compiled: Tuple[CompiledRegion, ...]
@@ -53,7 +55,8 @@ class Compilation:
 
 def compile_graph(view: GraphView, config: Config, target_name: str,
                   observe: Optional[Callable[[str, object], None]] = None) -> Compilation:
-    """Compiles every region of the graph that can be fused. `observe(stage, value)` sees what flows at each arrow."""
+    """Compiles every region of the graph that can be fused. `observe(stage, value)` sees what flows at each
+    arrow."""
     observe = observe or (lambda stage, value: None)
     clock = _StageClock()
     target = target_named(target_name)
@@ -93,17 +96,19 @@ def sources_of(fused: FusedGraph, config: Config, target_name: str) -> KernelSou
 
 
 def compile_fused(fused: FusedGraph, config: Config, target_name: str) -> BuildResult:
-    """The kernel of one fused graph: for graphs that come without the TF graph they were made from. Never raises."""
+    """The kernel of one fused graph: for graphs that come without the TF graph they were made from. Never
+    raises."""
     try:
         return build_kernels([sources_of(fused, config, target_name)], config)[0]
     except Exception as error:
-        return BuildFailure("%s: %s" % (type(error).__name__, error), "the node runs its fallback function", "",
+        return BuildFailure("%s: %s" % (type(error).__name__, error), "the node runs its fallback function",
+                            "",
                             fused.name)
 
 
 def _schedule(fused: FusedGraph, config: Config, target: Target, machine) -> Any:
-    """In strict and debug mode the invariants of what goes in and of what comes out are checked, which takes longer
-    than the scheduling."""
+    """In strict and debug mode the invariants of what goes in and of what comes out are checked, which takes
+    longer than the scheduling."""
     verify = config.strict or config.codegen_compile_debug
     if verify:
         verify_fused(fused)
@@ -114,7 +119,8 @@ def _schedule(fused: FusedGraph, config: Config, target: Target, machine) -> Any
 
 
 def _each(items, stage: str, failures: List[RegionFailure], work):
-    """work(item) for each; an exception becomes the region's failure, since one region must not cost the others."""
+    """work(item) for each; an exception becomes the region's failure, since one region must not cost the
+    others."""
     done = []
     for item in items:
         try:

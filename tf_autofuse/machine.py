@@ -63,9 +63,9 @@ class Machine:
 
 
 class HostMachine(NamedTuple):
-    """The CPU of this machine. cores: those that this process may use. vector_bytes: of one vector register. l1_bytes,
-    l2_bytes, l3_bytes: data caches as the first core sees them, 0 where the system does not say. features: all that
-    decides which machine code runs here, for cache keys."""
+    """The CPU of this machine. cores: those that this process may use. vector_bytes: of one vector register.
+    l1_bytes, l2_bytes, l3_bytes: data caches as the first core sees them, 0 where the system does not say.
+    features: all that decides which machine code runs here, for cache keys."""
 
     model: str
     cores: int
@@ -91,7 +91,8 @@ def host_machine() -> HostMachine:
     width = 64 if "avx512f" in flags else 32 if "avx2" in flags else 16
     identity = tuple(facts.get(k, "") for k in ("vendor_id", "cpu family", "model", "CPU part"))
     return HostMachine(facts.get("model name", platform.processor() or platform.machine()), cores, width,
-                       caches.get((1, "Data"), 0), caches.get((2, "Unified"), 0), caches.get((3, "Unified"), 0),
+                       caches.get((1, "Data"), 0), caches.get((2, "Unified"), 0), caches.get((3, "Unified"),
+                                                                                             0),
                        (platform.machine(),) + identity + flags)
 
 

@@ -1,7 +1,7 @@
 """Every op of the table at every dtype of the host target against TF 1.15's own kernel.
 
-One TF graph a dtype holds all of its ops, so that all kernels of a dtype are built by one call. The feeds hold all
-pairs (triples) of special values and random values of odd lengths.
+One TF graph a dtype holds all of its ops, so that all kernels of a dtype are built by one call. The feeds
+hold all pairs (triples) of special values and random values of odd lengths.
 """
 import itertools
 
@@ -22,14 +22,16 @@ CASES = [c for c in op_cases.cases(TARGET) if TF_OPS[c.op].kind == "elementwise"
 
 
 def columns(dtypes):
-    """One array for each dtype: all combinations of special values, at most 24 of each where there are three."""
+    """One array for each dtype: all combinations of special values, at most 24 of each where there are
+    three."""
     specials = [op_cases.special_values(d) for d in dtypes]
     if len(dtypes) > 2:
         specials = [s[:24] for s in specials]
     return [np.array(c, dtype=s.dtype) for c, s in zip(zip(*itertools.product(*specials)), specials)]
 
 
-@pytest.mark.parametrize("dtype", [d for d in ALL_DTYPES if any(c.dtype is d for c in CASES)], ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", [d for d in ALL_DTYPES if any(c.dtype is d for c in CASES)],
+                         ids=lambda d: d.name)
 def test_all_ops_of_a_dtype(dtype):
     cases = [c for c in CASES if c.dtype is dtype]
     signatures = sorted({tuple(d for _, d in op_cases.signature(c.op, c.dtype)) for c in cases}, key=str)

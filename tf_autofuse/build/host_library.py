@@ -1,9 +1,9 @@
 """Libraries of the host target: C kernels, compiled many at a time for the CPU of this machine.
 
-A compiler's start costs as much as a small kernel, so a batch of kernels is one translation unit: every kernel's
-source is included under names of its own. One object holds the batch; each kernel becomes a library of its own that
-takes from the object what it needs. On exit of `compile_batches` a kernel whose batch did not compile has no object,
-and `HostCompiler.library` compiles it alone.
+A compiler's start costs as much as a small kernel, so a batch of kernels is one translation unit: every
+kernel's source is included under names of its own. One object holds the batch; each kernel becomes a library
+of its own that takes from the object what it needs. On exit of `compile_batches` a kernel whose batch did not
+compile has no object, and `HostCompiler.library` compiles it alone.
 
 Kernels are built for this CPU (-march=native), whose features are therefore part of a kernel's key.
 """
@@ -26,12 +26,15 @@ LIBRARY = "kernel.so"
 BATCH = 8
 
 #: Results do not depend on contraction, errno or trapping state; the vectorizer needs the latter two off.
-FLAGS = ("-x", "c", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden", "-ffunction-sections",
+FLAGS = ("-x", "c", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden",
+         "-ffunction-sections",
          "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv")
-#: Passes that would take a short innermost loop apart before the vectorizer sees it, or cost time for nothing here.
+#: Passes that would take a short innermost loop apart before the vectorizer sees it, or cost time for nothing
+#: here.
 GCC_FLAGS = ("-fdisable-tree-cunrolli", "-fno-tree-slp-vectorize", "-fno-unswitch-loops", "-fno-split-loops",
-             "-fno-tree-loop-distribution", "-fno-loop-interchange", "-fno-loop-unroll-and-jam", "-fno-ipa-cp",
-             "-fno-gcse")
+             "-fno-tree-loop-distribution", "-fno-loop-interchange", "-fno-loop-unroll-and-jam",
+             "-fno-ipa-cp",
+             "-fno-gcse", "-fno-tree-loop-distribute-patterns")
 LINK = ("-shared", "-nostdlib", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-s", "-Wl,--as-needed")
 _AFTER = ("-lc", "-lgcc")
 REPORT = "vectorized.txt"
@@ -39,13 +42,13 @@ REPORT = "vectorized.txt"
 _VECTORIZED = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: (?:optimized|note): +loop vectorized", re.M)
 #: Names that a kernel's source defines at its top level.
 _DEFINED = re.compile(
-    r"^(?:COLD )?(?:static|EXPORT|SETUP)\b[^;={]*?\b(\w+)\(|^\} (\w+);|^typedef struct (\w+) \{|^struct (\w+) \{", re.M)
+    r"^(?:COLD )?(?:static|EXPORT|SETUP)\b[^;={]*?\b(\w+)\(|^\} (\w+);|^typedef struct (\w+) \{", re.M)
 _MACRO = re.compile(r"^#define (\w+)", re.M)
 
 
 class Made(NamedTuple):
-    """An object file that holds a kernel. prefix: of the kernel's exported names in it; report: what the compiler said
-    of vectorized loops; seconds: the kernel's share of the compiler's time."""
+    """An object file that holds a kernel. prefix: of the kernel's exported names in it; report: what the
+    compiler said of vectorized loops; seconds: the kernel's share of the compiler's time."""
 
     path: Path
     prefix: str
@@ -103,8 +106,8 @@ class HostCompiler:
         return time.perf_counter() - start
 
     def library(self, sources: KernelSources, made: Optional[Made], folder: Path):
-        """Writes the sources and LIBRARY into the folder, from the batch's object or by a compiler run for this
-        kernel alone. (command, seconds, facts for the manifest). Raises CompileFailed, OSError."""
+        """Writes the sources and LIBRARY into the folder, from the batch's object or by a compiler run for
+        this kernel alone. (command, seconds, facts for the manifest). Raises CompileFailed, OSError."""
         for name, text in sources.files:
             with open(str(folder / name), "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
@@ -114,7 +117,8 @@ class HostCompiler:
                         self.command(HOST_KERNEL, "kernel.o"))
         start = time.perf_counter()
         text = sources.text(HOST_KERNEL)
-        exported = [s.name for s in SYMBOLS if re.search(r"^(?:EXPORT|SETUP) [^;{]*\b%s\(" % s.name, text, re.M)]
+        exported = [s.name for s in SYMBOLS if re.search(r"^(?:EXPORT|SETUP) [^;{]*\b%s\(" % s.name, text,
+                                                         re.M)]
         script = folder / "exports.map"
         script.write_text("{ global: autofuse_*; local: *; };\n", encoding="ascii")
         names = tuple("-Wl,--defsym,%s=%s%s" % (n, made.prefix, n) for n in exported) if made.prefix else ()
@@ -126,7 +130,8 @@ class HostCompiler:
                 left.unlink()
         if result.code != 0:
             raise CompileFailed(result.output, folder)
-        facts = {"loops": {str(line): line in made.report for line in marked_lines(text)}} if self.reports else {}
+        facts = {"loops": {str(line): line in made.report
+                           for line in marked_lines(text)}} if self.reports else {}
         return made.command, made.seconds + time.perf_counter() - start, facts
 
 
@@ -145,7 +150,8 @@ def _report(folder: Path, name: str) -> Tuple[int, ...]:
                          if m.group("file").lstrip("./") == name}))
 
 
-def compile_batches(compiler: HostCompiler, missing: Sequence[Tuple[str, KernelSources]], jobs: int) -> Objects:
+def compile_batches(compiler: HostCompiler, missing: Sequence[Tuple[str, KernelSources]],
+                    jobs: int) -> Objects:
     """Objects of the kernels, (code, sources) each. One of a batch that failed has none."""
     if len(missing) < 2:
         return Objects(None)
@@ -163,7 +169,8 @@ def compile_batches(compiler: HostCompiler, missing: Sequence[Tuple[str, KernelS
         folder = objects.folder / str(number)
         try:
             folder.mkdir()
-            (folder / "batch.c").write_text(batch_text([s.text(HOST_KERNEL) for _, s in batch]), encoding="utf-8")
+            (folder / "batch.c").write_text(batch_text([s.text(HOST_KERNEL) for _, s in batch]),
+                                            encoding="utf-8")
             for i, (_, s) in enumerate(batch):
                 (folder / ("k%d.c" % i)).write_text(s.text(HOST_KERNEL), encoding="utf-8")
             seconds = compiler.compile(folder, "batch.c", "batch.o")

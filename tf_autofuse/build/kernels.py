@@ -275,8 +275,8 @@ def _build_twin(
 def _build_host(
     cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings, group, jobs: int, step
 ) -> Dict[str, BuildResult]:
-    """What the cache lacks is compiled in batches; a kernel whose batch failed is compiled alone, so that only the
-    bad one fails."""
+    """What the cache lacks is compiled in batches; a kernel whose batch failed is compiled alone, so that
+    only the bad one fails."""
     compiler = host_library.HostCompiler(toolchain, npu_kernels, settings.extra_flags)
     tools = content_key((("host tools", compiler.identity),))[:8]
     found = {code: cache.find("kernel", code + tools) for code in group}
@@ -302,7 +302,8 @@ def _in_parallel(one: Callable, group: Mapping[str, KernelSources], jobs: int) -
         return dict(zip(group, pool.map(one, group.items())))
 
 
-def _made(cache: Cache, key: str, s: KernelSources, make: Callable[[Path], Mapping[str, object]]) -> BuildResult:
+def _made(cache: Cache, key: str, s: KernelSources, make: Callable[[Path], Mapping[str,
+                                                                                   object]]) -> BuildResult:
     """The kernel from the cache or made now; whatever goes wrong is a value."""
     try:
         entry, made = cache.find_or_make("kernel", key, make)
@@ -403,7 +404,8 @@ def _compiler_said(failed: CompileFailed, sources: KernelSources) -> BuildFailur
 
 
 def _facts(
-    sources: KernelSources, toolchain: Toolchain, command: Sequence[str], seconds: float, more: Mapping[str, object]
+    sources: KernelSources, toolchain: Toolchain, command: Sequence[str], seconds: float, more: Mapping[str,
+            object]
 ) -> Mapping[str, object]:
     """What the manifest says of a library."""
     return dict(

@@ -21,8 +21,8 @@ COMPILED = (DEVICE_SOURCE, TILING_HEADER) + TWIN_UNITS
 
 
 class Tools(NamedTuple):
-    """What build makes a library with. name: 'twin' (g++ and the host twin) or 'host' (the C compiler). compiled: the
-    files that decide the machine code. main: the one that a reader wants to see."""
+    """What build makes a library with. name: 'twin' (g++ and the host twin) or 'host' (the C compiler).
+    compiled: the files that decide the machine code. main: the one that a reader wants to see."""
 
     name: str
     compiled: Tuple[str, ...]
@@ -39,9 +39,9 @@ _BLANK = re.compile(r"\n\s*\n+")
 @dataclass(frozen=True)
 class KernelSources:
     """name: the fused op's name. symbol: the entry function, a short safe identifier. files: (file name,
-    text). origin: the TF nodes. stages: (file name, contents) of the stages before, for the debug folder. in_place: the (input, output)
-    pairs that may share memory as far as the order of the kernel's accesses goes; None: no more is known than what
-    the graph says."""
+    text). origin: the TF nodes. stages: (file name, contents) of the stages before, for the debug folder.
+    in_place: the (input, output) pairs that may share memory as far as the order of the kernel's accesses
+    goes; None: no more is known than what the graph says."""
 
     name: str
     symbol: str

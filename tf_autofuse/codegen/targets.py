@@ -1,9 +1,9 @@
 """The targets, each as one plug-in: what turns a FusedGraph into the sources of a kernel.
 
-A target says for which machine it plans, how it schedules, what it prints, and by its sources' `toolchain` how
-build makes a library of them. On entry a verified FusedGraph; on exit KernelSources with the interface of
-codegen/abi.py. Whatever else depends on the target asks the op table by the target's name; compiler, runtime and
-frontend name none.
+A target says for which machine it plans, how it schedules, what it prints, and by its sources' `toolchain`
+how build makes a library of them. On entry a verified FusedGraph; on exit KernelSources with the interface of
+codegen/abi.py. Whatever else depends on the target asks the op table by the target's name; compiler, runtime
+and frontend name none.
 """
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
@@ -20,9 +20,9 @@ from tf_autofuse.schedule.schedule import schedule as schedule_for_ub
 
 
 class Target(NamedTuple):
-    """machine(config): the record that kernels are planned for. schedule(fused, machine): an immutable value that
-    only this target reads; raises ScheduleRefusal. verify(scheduled): checks its invariants, raises on a breach.
-    generate(fused, scheduled, machine, config): raises CodegenRefusal."""
+    """machine(config): the record that kernels are planned for. schedule(fused, machine): an immutable value
+    that only this target reads; raises ScheduleRefusal. verify(scheduled): checks its invariants, raises on a
+    breach. generate(fused, scheduled, machine, config): raises CodegenRefusal."""
 
     name: str
     machine: Callable[[Config], Any]

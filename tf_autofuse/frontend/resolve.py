@@ -1,8 +1,9 @@
-"""A kernel from an AscBackend node alone: for graphs that were restored, imported, or sent by another process.
+"""A kernel from an AscBackend node alone: for graphs that were restored, imported, or sent by another
+process.
 
-The node carries the serialized FusedGraph and its kernel's content key. The kernel is taken from the cache, or
-built from the FusedGraph by the same stages that the optimizer runs; a node whose kernel cannot be had runs its
-fallback function.
+The node carries the serialized FusedGraph and its kernel's content key. The kernel is taken from the cache,
+or built from the FusedGraph by the same stages that the optimizer runs; a node whose kernel cannot be had
+runs its fallback function.
 """
 import os
 from typing import Any, Dict, Optional
@@ -27,7 +28,8 @@ def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
     try:
         fused = proto.from_bytes(asc_graph)
     except Exception as error:
-        diagnostics.warn_region(key, "%s: %s" % (type(error).__name__, error), "the node runs its fallback function")
+        diagnostics.warn_region(key, "%s: %s" % (type(error).__name__, error),
+                                "the node runs its fallback function")
         return None
     result = compile_fused(fused, config, target)
     if isinstance(result, BuildFailure):

@@ -106,8 +106,8 @@ def _finite_start(asc_type, dtype):
     return limits.min if asc_type == "ArgMax" else limits.max
 
 
-#: Combining steps in C: {0} is the accumulator and {1} the element. Of ArgMax and ArgMin whether the element replaces
-#: the accumulator.
+#: Combining steps in C: {0} is the accumulator and {1} the element. Of ArgMax and ArgMin whether the element
+#: replaces the accumulator.
 _HOST = {
     "Sum": host.each(host.NUMBERS, host.operator("+")),
     "Prod": host.each(host.NUMBERS, host.operator("*")),

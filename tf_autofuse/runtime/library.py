@@ -201,16 +201,17 @@ class KernelLibrary:
         last: Optional[int] = None,
         workspace=None,
     ) -> None:
-        """Blocks [first, last) of one phase on this thread; without first and last all blocks, phase by phase.
-        addresses: of inputs, then outputs. workspace: that of the launch, by default one of this call's own. Raises
-        KernelError on a violation of the twin's rules, ValueCheckFailed for a value that the kernel does not
-        compute."""
+        """Blocks [first, last) of one phase on this thread; without first and last all blocks, phase by
+        phase. addresses: of inputs, then outputs. workspace: that of the launch, by default one of this
+        call's own. Raises KernelError on a violation of the twin's rules, ValueCheckFailed for a value that
+        the kernel does not compute."""
         gm = (ctypes.c_void_p * len(addresses))(*addresses)
         gm_bytes = (ctypes.c_uint64 * len(addresses))(*sizes_in_bytes)
         workspace = self.workspace(tiling) if workspace is None else workspace
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         whole = first == 0 and last is None
-        for begin, end in self.phases(tiling) if whole else ((first, tiling.block_dim if last is None else last),):
+        for begin, end in self.phases(tiling) if whole else ((first, tiling.block_dim
+                                                              if last is None else last),):
             code = self._functions["autofuse_run_blocks"](
                 gm,
                 gm_bytes,

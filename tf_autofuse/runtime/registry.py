@@ -52,7 +52,8 @@ def meta(binary, fused: FusedGraph, machine: Union[Machine, HostMachine]) -> Dic
 def allowed_pairs(binary, fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
     """forward_pairs, less what the kernel's own order of accesses rules out."""
     pairs = forward_pairs(fused)
-    return pairs if getattr(binary, "in_place", None) is None else tuple(p for p in pairs if p in binary.in_place)
+    return pairs if getattr(binary, "in_place", None) is None else tuple(p for p in pairs
+                                                                         if p in binary.in_place)
 
 
 def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
@@ -137,8 +138,8 @@ def run(
     """Run the kernel on numpy arrays (bfloat16 as uint16 bits) on this thread.
 
     aliased: forward pairs to make use of: the output's memory is the input's, which is overwritten. blocks:
-    the order in which blocks run within each phase, default ascending. trace: record what the kernel issues. Raises
-    GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
+    the order in which blocks run within each phase, default ascending. trace: record what the kernel issues.
+    Raises GuardFailure, KernelError, or ValueError for wrong dtypes or ranks.
     """
     machine = machine or machine_for("")
     library = library_of(binary, fused)

@@ -1,7 +1,7 @@
 """Which target a session's kernels are for.
 
-`auto` is the ascend target where an NPU is present, else the host target. `ascend` without an NPU generates the same
-Ascend C and runs it on the host twin, which checks kernels and is not fast.
+`auto` is the ascend target where an NPU is present, else the host target. `ascend` without an NPU generates
+the same Ascend C and runs it on the host twin, which checks kernels and is not fast.
 """
 from pathlib import Path
 from typing import Tuple

@@ -1,7 +1,8 @@
-"""Long reductions with few results, in two nests: chunks of the reduced axis on all threads, then the chunks' results.
+"""Long reductions with few results, in two nests: chunks of the reduced axis on all threads, then the chunks'
+results.
 
-Chunks have a fixed length, so that results do not depend on threads. The first nest writes one result a chunk to a
-scratch tensor, [chunks, kept axes]; the second reduces that and computes what comes after the reduction.
+Chunks have a fixed length, so that results do not depend on threads. The first nest writes one result a chunk
+to a scratch tensor, [chunks, kept axes]; the second reduces that and computes what comes after the reduction.
 """
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -28,8 +29,8 @@ class Chunks(NamedTuple):
 
 
 def chunked(graph: HostGraph, first_scratch: int) -> Optional[Chunks]:
-    """The graph in two nests, or None where that does not pay or cannot be: its Reduces must not depend on each
-    other."""
+    """The graph in two nests, or None where that does not pay or cannot be: its Reduces must not depend on
+    each other."""
     reduces = [v for v in graph.values if v.is_reduce]
     if not reduces or any(v.type not in _CHUNKED for v in reduces):
         return None
@@ -113,7 +114,8 @@ class _Cut:
             return found | {at} if with_chunk else found
 
         axes = list(self.graph.axes)
-        axes[at:at + 1] = [HostAxis("chunk", self.count), HostAxis(axes[at].name, self.length, (at, self.size))]
+        axes[at:at + 1] = [HostAxis("chunk", self.count), HostAxis(axes[at].name, self.length, (at,
+                                                                                                self.size))]
         values = []
         dense = dict(self.dense())
         for v in self.graph.values:
@@ -125,7 +127,8 @@ class _Cut:
                 s[at:at + 1] = [s[at] * self.length, s[at]]
                 access = access._replace(strides=tuple(s))
             has = at in v.pattern or at in v.reduced
-            values.append(v._replace(pattern=moved(v.pattern, has), reduced=moved(v.reduced, False), access=access))
+            values.append(v._replace(pattern=moved(v.pattern, has), reduced=moved(v.reduced, False),
+                                     access=access))
             if v.is_reduce:
                 tensor = scratch[self.reduces.index(v)].tensor
                 strides = [0] * len(axes)
@@ -153,7 +156,8 @@ class _Cut:
                 access = Access(scratch[self.reduces.index(v)].tensor, 0,
                                 (dense[-1],) + tuple(dense[a] for a in self.kept))
                 part = Value(v.name + "_part", "Load", v.dtype, (), (), moved(v.pattern) | {0}, access)
-                values += [part, v._replace(inputs=(part.name,), pattern=moved(v.pattern), reduced=frozenset((0,)),
+                values += [part, v._replace(inputs=(part.name,), pattern=moved(v.pattern),
+                                            reduced=frozenset((0,)),
                                             attrs=(("partial", True),), operand=v.dtype)]
             elif v.name in needed:
                 access = v.access and v.access._replace(

@@ -1,9 +1,10 @@
 """A HintGraph as the host's loops see it: values over few axes, no Broadcasts.
 
-A loop that computes one element of a value per iteration needs no Broadcast: a value that does not extend along an
-axis is simply not computed inside of that loop. So on exit Broadcasts, unit axes and the order of nodes are gone,
-neighbouring axes that all tensors walk as one are merged, and every value knows its `pattern`, the axes that it
-really changes along (of a Load those with a stride, of others what their inputs have, of a Reduce less its axes).
+A loop that computes one element of a value per iteration needs no Broadcast: a value that does not extend
+along an axis is simply not computed inside of that loop. So on exit Broadcasts, unit axes and the order of
+nodes are gone, neighbouring axes that all tensors walk as one are merged, and every value knows its
+`pattern`, the axes that it really changes along (of a Load those with a stride, of others what their inputs
+have, of a Reduce less its axes).
 """
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
@@ -16,8 +17,8 @@ Pattern = FrozenSet[int]
 
 
 class HostAxis(NamedTuple):
-    """limit: of an axis that is cut into chunks of `size`: (position of the chunks' axis, elements in all); the last
-    chunk is as long as what is left."""
+    """limit: of an axis that is cut into chunks of `size`: (position of the chunks' axis, elements in all);
+    the last chunk is as long as what is left."""
 
     name: str
     size: Size
@@ -38,8 +39,8 @@ class Tensor(NamedTuple):
 
 
 class Access(NamedTuple):
-    """Where in a tensor an element lies, in elements: offset + sum(index of axis * stride). gather: of a Gather
-    (index_stride, index_size), whose index is input 0 of the value."""
+    """Where in a tensor an element lies, in elements: offset + sum(index of axis * stride). gather: of a
+    Gather (index_stride, index_size), whose index is input 0 of the value."""
 
     tensor: Tensor
     offset: Size
@@ -48,9 +49,9 @@ class Access(NamedTuple):
 
 
 class Value(NamedTuple):
-    """type: 'Scalar' (attrs value), 'Load', 'Gather', 'Store' (no result), or a type of the op table. inputs: names
-    of values. reduced: positions of the axes that a Reduce reduces. pattern: see the head; of a Store the axes that
-    it runs over. operand: dtype of input 0."""
+    """type: 'Scalar' (attrs value), 'Load', 'Gather', 'Store' (no result), or a type of the op table. inputs:
+    names of values. reduced: positions of the axes that a Reduce reduces. pattern: see the head; of a Store
+    the axes that it runs over. operand: dtype of input 0."""
 
     name: str
     type: str
@@ -119,7 +120,8 @@ class _Reader:
             reduced = frozenset(self.position[a] for a in node.attr("axes") if a in self.position)
             pattern -= reduced
         operand = self.graph.tensor(node.inputs[0]).dtype if inputs else None
-        value = Value(node.name, node.type, node.outputs[0].dtype, inputs, node.attrs, pattern, access, reduced,
+        value = Value(node.name, node.type, node.outputs[0].dtype, inputs, node.attrs, pattern, access,
+                      reduced,
                       node.origin, operand)
         self.named[node.name] = node.name
         self.patterns[node.name] = pattern

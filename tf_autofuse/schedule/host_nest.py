@@ -1,8 +1,9 @@
 """One loop nest for the host: which values are computed in which loop.
 
-On entry a HostGraph whose Reduces all reduce the same axes R and keep the same axes K (host_split.py makes such). The
-nest runs over items, one for each element of the outer kept axes (in mode 'column' for each piece of the vector axis
-too). Within an item come segments: segment L has what can be computed once L rounds of reductions are done.
+On entry a HostGraph whose Reduces all reduce the same axes R and keep the same axes K (host_split.py makes
+such). The nest runs over items, one for each element of the outer kept axes (in mode 'column' for each piece
+of the vector axis too). Within an item come segments: segment L has what can be computed once L rounds of
+reductions are done.
 
     for each item:
         for each segment:
@@ -13,8 +14,8 @@ too). Within an item come segments: segment L has what can be computed once L ro
 mode 'row': the vector axis is in R (it is contiguous for most tensors): a Reduce accumulates into lanes.
 mode 'column': the vector axis is kept: a Reduce accumulates into one element per column of the piece.
 
-A value that a later body needs too is computed again where that costs little; else its row is kept in a buffer
-(mode 'row') or its piece in a tile array (mode 'column').
+A value that a later body needs too is computed again where that costs little; else its row is kept in a
+buffer (mode 'row') or its piece in a tile array (mode 'column').
 """
 from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
@@ -27,9 +28,9 @@ COLUMN_TILE = 256
 
 
 class Body(NamedTuple):
-    """loops: positions of the axes around the vector loop, outermost first. vector: whether there is a loop over the
-    vector axis. values: what is computed, in order; Stores and Reduces among them. kept: values that are also
-    written to their tile array or row buffer."""
+    """loops: positions of the axes around the vector loop, outermost first. vector: whether there is a loop
+    over the vector axis. values: what is computed, in order; Stores and Reduces among them. kept: values that
+    are also written to their tile array or row buffer."""
 
     loops: Tuple[int, ...]
     vector: bool
@@ -44,9 +45,9 @@ class Segment(NamedTuple):
 
 
 class Nest(NamedTuple):
-    """graph: axes and values. outer: positions of the item axes. vector: position of the innermost axis, or None
-    where the graph has no axes. reduced: positions of R. tiles, buffers: the values that are kept in tile arrays and
-    row buffers."""
+    """graph: axes and values. outer: positions of the item axes. vector: position of the innermost axis, or
+    None where the graph has no axes. reduced: positions of R. tiles, buffers: the values that are kept in
+    tile arrays and row buffers."""
 
     graph: HostGraph
     mode: str
@@ -139,7 +140,8 @@ class _Planner:
         if name not in self.costs:
             v = self.values[name]
             self.costs[name] = element_cost(v) + sum(
-                self.cost(i) for i in v.inputs if not self.values[i].is_reduce and not self.is_row(self.values[i]))
+                self.cost(i) for i in v.inputs
+                if not self.values[i].is_reduce and not self.is_row(self.values[i]))
         return self.costs[name]
 
     def choose_tiles(self, targets: Set[str]) -> None:
@@ -161,9 +163,9 @@ class _Planner:
             visit(name)
 
     def inline(self, level: int, targets: Set[str], may_buffer: bool = False) -> List[str]:
-        """The values that a body of this level computes itself, in order: targets and what they need, up to what
-        is there already: row values, Reduces, tile arrays. may_buffer: dear values that an earlier main body has
-        computed are read from a row buffer."""
+        """The values that a body of this level computes itself, in order: targets and what they need, up to
+        what is there already: row values, Reduces, tile arrays. may_buffer: dear values that an earlier main
+        body has computed are read from a row buffer."""
         found: Set[str] = set()
 
         def visit(name: str) -> None:
@@ -197,9 +199,9 @@ class _Planner:
 
 
 def vector_axis(graph: HostGraph) -> Optional[int]:
-    """The axis along which most elements are read and written contiguously: accesses over all axes count, Stores a
-    little more; of others only where these say nothing. The innermost on a tie. An axis of which every loop would be
-    short is passed over where another one does as well."""
+    """The axis along which most elements are read and written contiguously: accesses over all axes count,
+    Stores a little more; of others only where these say nothing. The innermost on a tie. An axis of which
+    every loop would be short is passed over where another one does as well."""
     if not graph.axes:
         return None
     accesses = [v for v in graph.values if v.access is not None]

@@ -1,10 +1,11 @@
-"""The host's schedule of a fused graph: its loop nests in order, the memory between them, and where a nest must wait.
+"""The host's schedule of a fused graph: its loop nests in order, the memory between them, and where a nest
+must wait.
 
-    FusedGraph --host_graph, split, plan_nest--> nests; for run-time broadcasts a second list of nests, for the case
-    that nothing is broadcast, in which axes merge and the innermost loops are contiguous
+    FusedGraph --host_graph, split, plan_nest--> nests; for run-time broadcasts a second list of nests, for
+    the case that nothing is broadcast, in which axes merge and the innermost loops are contiguous
 
-The plan that depends on sizes (blocks, pieces, offsets in the workspace) is made at run time, by the formulas that
-codegen/host/tiling.py prints from what is here.
+The plan that depends on sizes (blocks, pieces, offsets in the workspace) is made at run time, by the formulas
+that codegen/host/tiling.py prints from what is here.
 """
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -63,7 +64,8 @@ class PlannedNest(NamedTuple):
 
     @property
     def workspace_buffers(self) -> Tuple[Tuple[int, Size, int], ...]:
-        """(position in nest.buffers, elements, bytes of an element) of the row buffers that are not on the stack."""
+        """(position in nest.buffers, elements, bytes of an element) of the row buffers that are not on the
+        stack."""
         found = []
         for i, name in enumerate(self.nest.buffers):
             v = self.nest.graph.value(name)
@@ -81,8 +83,8 @@ class Variant(NamedTuple):
 
 
 class HostProgram(NamedTuple):
-    """variants: the first whose conditions hold runs; the last has none. memory: workspaces and scratch tensors with
-    their elements."""
+    """variants: the first whose conditions hold runs; the last has none. memory: workspaces and scratch
+    tensors with their elements."""
 
     variants: Tuple[Variant, ...]
     memory: Tuple[Scratch, ...]
@@ -132,8 +134,8 @@ def _cut_up(parts: Sequence[HostGraph], memory: List[Scratch]) -> List[HostGraph
 
 
 def _assumed(fused: FusedGraph) -> Tuple[Tuple[AscGraph, ...], Tuple[Guard, ...]]:
-    """The graphs for the case that no dim is broadcast at run time, and what must hold; no conditions: there is no
-    such case."""
+    """The graphs for the case that no dim is broadcast at run time, and what must hold; no conditions: there
+    is no such case."""
     graphs, conditions = [], []
     for graph in fused.graphs:
         contiguous = assume_contiguous(graph) if is_strided(graph) else None
@@ -176,10 +178,11 @@ def _cost(nest: Nest) -> float:
 
 
 def in_place_pairs(fused: FusedGraph, program: HostProgram) -> Tuple[Tuple[int, int], ...]:
-    """(input, output) pairs such that no element of the input is read after the output's same element is written.
+    """(input, output) pairs such that no element of the input is read after the output's same element is
+    written.
 
-    Each Load of the input must be in the nest of the output's one Store and in no body behind the Store's. A kernel
-    that may find an index out of range keeps its inputs for the original ops: no pairs.
+    Each Load of the input must be in the nest of the output's one Store and in no body behind the Store's. A
+    kernel that may find an index out of range keeps its inputs for the original ops: no pairs.
     """
     if any(v.type == "Gather" for p in program.nests for v in p.nest.graph.values):
         return ()
@@ -198,7 +201,8 @@ def _keeps_order(variant: Variant, input_: int, output: int) -> bool:
     values = nest.graph.by_name()
     bodies = [names for s in nest.segments
               for names in (s.row, s.tile.values if s.tile else (), s.main.values if s.main else ())]
-    written = next(i for i, names in enumerate(bodies) if any(_touches(values[n], "output", output) for n in names))
+    written = next(i for i, names in enumerate(bodies) if any(_touches(values[n], "output", output)
+                                                              for n in names))
     return not any(_touches(values[n], "input", input_) for names in bodies[written + 1:] for n in names)
 
 

@@ -1,8 +1,9 @@
 """From one HostGraph to several such that each is one loop nest of host_nest.py.
 
-A nest reduces over one set of axes and keeps one set. What reduces over other axes, and Stores over other axes, get
-nests of their own; a Reduce's result that another nest needs goes through a scratch tensor, dense over the axes that
-it extends along; everything else is computed again from memory. On exit the graphs are in the order of execution.
+A nest reduces over one set of axes and keeps one set. What reduces over other axes, and Stores over other
+axes, get nests of their own; a Reduce's result that another nest needs goes through a scratch tensor, dense
+over the axes that it extends along; everything else is computed again from memory. On exit the graphs are in
+the order of execution.
 """
 from typing import Dict, List, NamedTuple, Set, Tuple
 
@@ -55,8 +56,8 @@ def _reduces_below(graph: HostGraph) -> Dict[str, Set[str]]:
 
 
 def _grouped(graph: HostGraph, needs) -> List[_Group]:
-    """Reduces of equal axes whose operands are ready share a group; Stores join the first group that runs over their
-    axes and has what they need. What is left over is grouped by its axes, behind the Reduces."""
+    """Reduces of equal axes whose operands are ready share a group; Stores join the first group that runs
+    over their axes and has what they need. What is left over is grouped by its axes, behind the Reduces."""
     groups: List[_Group] = []
     done: Set[str] = set()
     left = [v for v in graph.values if v.is_reduce]

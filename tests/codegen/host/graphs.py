@@ -26,7 +26,8 @@ class Case(NamedTuple):
 
 def fused(name: str, graphs, inputs, outputs, sizes=()) -> FusedGraph:
     """inputs, outputs: (dtype, dims) each."""
-    return FusedGraph(name, "reduce", tuple(KernelIO(*t) for t in inputs), tuple(KernelIO(*t) for t in outputs),
+    return FusedGraph(name, "reduce", tuple(KernelIO(*t) for t in inputs), tuple(KernelIO(*t)
+                                                                                 for t in outputs),
                       tuple(sizes), (), tuple(g.graph() for g in graphs))
 
 
@@ -41,7 +42,8 @@ def reduced(name: str, axes, along: Sequence[int], types: Sequence[str], dtype: 
     outputs = []
     for i, type_ in enumerate(types):
         result = out or (BOOL if type_ in ("Any", "All") else dtype)
-        b.store(b.reduce(type_, x, tuple(along), dtype=result) if out else b.reduce(type_, x, tuple(along)), i)
+        b.store(b.reduce(type_, x, tuple(along), dtype=result) if out else b.reduce(type_, x, tuple(along)),
+                i)
         outputs.append((result, kept))
     return fused(name, [b], [(dtype, dims)], outputs, sizes)
 
@@ -117,7 +119,8 @@ def large_flat() -> FusedGraph:
 
 
 def many_nests() -> FusedGraph:
-    """Maxima over each axis of one tensor, over both, and the tensor less the latter: nests with scratch tensors."""
+    """Maxima over each axis of one tensor, over both, and the tensor less the latter: nests with scratch
+    tensors."""
     b = HintBuilder("many_nests", [("z0", 9), ("z1", 35)])
     x = b.load(b.data(0, FLOAT32), (1, 1))
     b.store(b.reduce("Max", x, (1,)), 0)
@@ -145,13 +148,15 @@ def chunked_any() -> FusedGraph:
     x = b.op("Abs", b.load(b.data(0, FLOAT32), (1, 1, 1)))
     b.store(x, 0)
     b.store(b.op("Sqrt", b.reduce("Sum", x, (0, 2))), 1)
-    return fused("chunked_any", [b], [(FLOAT32, (S0, 5, 20))], [(FLOAT32, (S0, 5, 20)), (FLOAT32, (1, 5, 1))], sizes)
+    return fused("chunked_any", [b], [(FLOAT32, (S0, 5, 20))], [(FLOAT32, (S0, 5, 20)), (FLOAT32, (1, 5, 1))],
+                 sizes)
 
 
 def all_graphs() -> Dict[str, Case]:
     two = (SizeVar("s0", InputDim(0, 0), 4), SizeVar("s1", InputDim(0, 1), 6))
     ends = ("Max", "Min")
-    any_size = tuple(((n, m),) for n, m in ((4, 6), (1, 65), (3, 1000), (0, 5), (5, 0), (200, 33), (2, 2), (65, 1)))
+    any_size = tuple(((n, m),) for n, m in ((4, 6), (1, 65), (3, 1000), (0, 5), (5, 0), (200, 33), (2, 2),
+                                            (65, 1)))
     found = {
         "fill": Case(samples.fill(), (((6,),),)),
         "concat": Case(samples.concat(), (((4, 2), (4, 2)),)),
@@ -166,23 +171,30 @@ def all_graphs() -> Dict[str, Case]:
         "norm": Case(normalized("norm", 6, 129), (((6, 129),),)),
         "norm_any": Case(normalized("norm_any", S0, S1, two), any_size[:3] + any_size[5:]),
         "norm_both": Case(normalized("norm_both", 40, 64, both=True), (((40, 64),),)),
-        "sum_rows": Case(reduced("sum_rows", [("z0", S0), ("z1", S1)], (1,), ("Sum", "Prod"), sizes=two), any_size),
-        "sum_columns": Case(reduced("sum_columns", [("z0", S0), ("z1", S1)], (0,), ("Sum",), sizes=two), any_size),
+        "sum_rows": Case(reduced("sum_rows", [("z0", S0), ("z1", S1)], (1,), ("Sum", "Prod"), sizes=two),
+                         any_size),
+        "sum_columns": Case(reduced("sum_columns", [("z0", S0), ("z1", S1)], (0,), ("Sum",), sizes=two),
+                            any_size),
         "sum_all": Case(reduced("sum_all", [("z0", S0), ("z1", S1)], (0, 1), ("Sum",), sizes=two), any_size),
         "sum_middle": Case(reduced("sum_middle", [("z0", 3), ("z1", 70), ("z2", 40)], (1,), ("Sum",)),
                            (((3, 70, 40),),)),
-        "sum_outer_inner": Case(reduced("sum_outer_inner", [("z0", 6), ("z1", 5), ("z2", 43)], (0, 2), ("Sum",)),
+        "sum_outer_inner": Case(reduced("sum_outer_inner", [("z0", 6), ("z1", 5), ("z2", 43)], (0, 2),
+                                        ("Sum",)),
                                 (((6, 5, 43),),)),
-        "sum_double": Case(reduced("sum_double", [("z0", 4), ("z1", 999)], (1,), ("Sum",), FLOAT64), (((4, 999),),)),
+        "sum_double": Case(reduced("sum_double", [("z0", 4), ("z1", 999)], (1,), ("Sum",), FLOAT64), (((4,
+                999),),)),
         "extremes": Case(reduced("extremes", [("z0", 7), ("z1", 77)], (1,), ends), (((7, 77),),)),
         "short_rows_max": Case(reduced("short_rows_max", [("z0", 50), ("z1", 3)], (1,), ends), (((50, 3),),)),
         "integers": Case(reduced("integers", [("z0", 9), ("z1", 41)], (0,), ("Sum", "Prod") + ends, INT32),
                          (((9, 41),),)),
         "logic": Case(reduced("logic", [("z0", 9), ("z1", 70)], (1,), ("Any", "All"), BOOL), (((9, 70),),)),
-        "arg": Case(reduced("arg", [("z0", 6), ("z1", 100)], (1,), ("ArgMax", "ArgMin"), out=INT64), (((6, 100),),)),
-        "arg_columns": Case(reduced("arg_columns", [("z0", 30), ("z1", 21)], (0,), ("ArgMax", "ArgMin"), out=INT64),
+        "arg": Case(reduced("arg", [("z0", 6), ("z1", 100)], (1,), ("ArgMax", "ArgMin"), out=INT64), (((6,
+                100),),)),
+        "arg_columns": Case(reduced("arg_columns", [("z0", 30), ("z1", 21)], (0,), ("ArgMax", "ArgMin"),
+                                    out=INT64),
                             (((30, 21),),)),
-        "large_rows": Case(reduced("large_rows", [("z0", 512), ("z1", 2048)], (1,), ("Sum",)), (((512, 2048),),)),
+        "large_rows": Case(reduced("large_rows", [("z0", 512), ("z1", 2048)], (1,), ("Sum",)), (((512,
+                                                                                                  2048),),)),
         "large_columns": Case(reduced("large_columns", [("z0", 512), ("z1", 2048)], (0,), ("Sum",)),
                               (((512, 2048),),)),
         "chunked_rows": Case(reduced("chunked_rows", [("z0", 3), ("z1", 100001)], (1,), ("Sum", "Max")),
@@ -206,7 +218,8 @@ def inputs_for(name: str, graph: FusedGraph, dims, seed: int) -> List[np.ndarray
         if t.dtype.is_integer:
             made.append(random.randint(0, 10, shape).astype(t.dtype.numpy))
         elif t.dtype in (FLOAT32, FLOAT64):
-            made.append(np.asarray(random.uniform(0.5, 1.5, shape) * random.choice([-1, 1], shape), t.dtype.numpy))
+            made.append(np.asarray(random.uniform(0.5, 1.5, shape) * random.choice([-1, 1], shape),
+                                   t.dtype.numpy))
         else:
             return arrays_for(graph, dims, seed)
     return made

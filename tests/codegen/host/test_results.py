@@ -1,40 +1,19 @@
 """Host kernels against the graph's meaning on numpy: HintGraph -> nests -> C -> gcc -> bits.
 
-All kernels are built by one call, with warnings as errors. Sums are compared within rounding: numpy adds in float64.
+All kernels are built by one call, with warnings as errors. Sums are compared within rounding: numpy adds in
+float64.
 """
 import numpy as np
 import pytest
 
 from tests.codegen import regions
 from tests.codegen.host import graphs
+from tests.codegen.host.conftest import CASES, MACHINE, REGIONS
 from tests.codegen.test_end_to_end import same
 from tests.strategies import arrays_for
-from tf_autofuse.build.kernels import BuildFailure, BuildSettings, build_kernels
-from tf_autofuse.codegen.targets import HOST
 from tf_autofuse.ir.evaluate import evaluate_fused
-from tf_autofuse.ir.verify import verify_fused
-from tf_autofuse.machine import host_machine
 from tf_autofuse.runtime import registry
 from tf_autofuse.symbolic.guards import GuardFailure, ValueCheckFailed
-
-MACHINE = host_machine()
-REGIONS = {name: (r.fused, r.dims) for name, r in regions.all_regions().items()}
-CASES = dict(REGIONS, **graphs.all_graphs())
-
-
-@pytest.fixture(scope="module")
-def kernels(build_settings):
-    """Every case's binary, by name."""
-    sources = []
-    for fused, _ in CASES.values():
-        verify_fused(fused)
-        sources.append(HOST.generate(fused, HOST.schedule(fused, MACHINE), MACHINE, None))
-    settings = BuildSettings(cache_dir=build_settings.cache_dir, extra_flags=("-Wall", "-Wextra", "-Werror"))
-    results = dict(zip(CASES, build_kernels(sources, settings)))
-    failed = ["%s: %s\n%s" % (n, r.reason, r.log) for n, r in results.items() if isinstance(r, BuildFailure)]
-    assert not failed, "\n".join(failed)
-    return results
-
 
 def agrees(tensor, got, expected, exact: bool) -> bool:
     if exact or not tensor.dtype.is_floating:
@@ -51,7 +30,8 @@ def agrees(tensor, got, expected, exact: bool) -> bool:
 def test_results(kernels, name):
     fused, all_dims = CASES[name]
     for seed, dims in enumerate(all_dims):
-        inputs = graphs.inputs_for(name, fused, dims, seed) if name not in REGIONS else arrays_for(fused, dims, seed)
+        inputs = graphs.inputs_for(name, fused, dims, seed) if name not in REGIONS else arrays_for(fused,
+                                                                                                   dims, seed)
         with np.errstate(all="ignore"):
             expected = evaluate_fused(fused, inputs)
         kept = [a.copy() for a in inputs]
@@ -110,7 +90,8 @@ def test_in_place(kernels, name):
 
 
 def test_in_place_needs_the_last_body(kernels):
-    """softmax's input is read for the last time where its output is written; relu(x) beside it is written before."""
+    """softmax's input is read for the last time where its output is written; relu(x) beside it is written
+    before."""
     assert registry.allowed_pairs(kernels["softmax"], CASES["softmax"][0]) == ((0, 0),)
     assert registry.allowed_pairs(kernels["relu_and_softmax"], CASES["relu_and_softmax"][0]) == ((0, 1),)
     assert registry.forward_pairs(CASES["relu_and_softmax"][0]) == ((0, 0), (0, 1))

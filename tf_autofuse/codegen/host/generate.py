@@ -1,7 +1,7 @@
 """From a fused graph and its host program to one C source: the host target's codegen stage as one call.
 
-The same input gives the same bytes. The source needs <stdint.h>, the headers of npu_kernels/host/ whose functions it
-calls, and nothing of a C library; it exports the interface of codegen/abi.py and has no state.
+The same input gives the same bytes. The source needs <stdint.h>, the headers of npu_kernels/host/ whose
+functions it calls, and nothing of a C library; it exports the interface of codegen/abi.py and has no state.
 """
 from typing import Any, List
 
@@ -10,7 +10,8 @@ from tf_autofuse.codegen.ascendc.body import CodegenRefusal, comment
 from tf_autofuse.codegen.ascendc.generate import shape_values
 from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.host.nest import nest_function
-from tf_autofuse.codegen.host.tiling import fields, memory_field, tiling_functions, tiling_struct, used_symbols
+from tf_autofuse.codegen.host.tiling import (fields, memory_field, tiling_functions, tiling_struct,
+                                             used_symbols)
 from tf_autofuse.codegen.sources import HOST_KERNEL, HOST_TOOLS, KernelSources
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.text import dump
@@ -64,7 +65,8 @@ def generate(fused: FusedGraph, program: HostProgram, machine: Any, config) -> K
     stages = ()
     if config is not None and config.codegen_compile_debug:
         stages = (("hint.txt", dump(fused).encode("utf-8")),)
-    return KernelSources(fused.name, entry_symbol(fused.name), ((HOST_KERNEL, "\n".join(parts)),), fused.origin,
+    return KernelSources(fused.name, entry_symbol(fused.name), ((HOST_KERNEL, "\n".join(parts)),),
+                         fused.origin,
                          stages, tools=HOST_TOOLS, in_place=in_place_pairs(fused, program))
 
 
@@ -72,7 +74,8 @@ def _shape_function(fused: FusedGraph) -> str:
     values = shape_values(fused)
     lines: List[str] = []
     if values["uses_broadcasts"]:
-        lines.append("static inline int Broadcasts(int64_t a, int64_t b) { return a == b || a == 1 || b == 1; }")
+        lines.append("static inline int Broadcasts(int64_t a, int64_t b) "
+                     "{ return a == b || a == 1 || b == 1; }")
     if values["uses_elements"]:
         lines.append(_ELEMENTS)
     lines.append("SETUP int32_t autofuse_shape(const int64_t* in_dims, int64_t* out_dims, int64_t* sizes) {")
@@ -89,14 +92,15 @@ def _shape_function(fused: FusedGraph) -> str:
 
 def _run_blocks(program: HostProgram) -> str:
     lines = ["EXPORT int32_t autofuse_run_blocks(void* const* gm, const uint64_t* gm_bytes, void* workspace,",
-             "                                   const void* tiling, uint32_t block_dim, uint32_t first_block,",
-             "                                   uint32_t last_block, char* error, uint64_t error_capacity) {",
+             "    const void* tiling, uint32_t block_dim, uint32_t first_block, uint32_t last_block,",
+             "    char* error, uint64_t error_capacity) {",
              "  const Tiling* const t = (const Tiling*)tiling;",
              "  char* const memory = (char*)workspace;",
              "  int32_t code = 0;"]
     for p in program.nests:
         k = p.number
-        lines += ["  for (int64_t b = Max(first_block, t->begin%d); b < Min(last_block, t->end%d); ++b) {" % (k, k),
+        lines += ["  for (int64_t b = Max(first_block, t->begin%d); "
+                  "b < Min(last_block, t->end%d); ++b) {" % (k, k),
                   "    code |= nest%d(gm, memory, t, b - t->begin%d);" % (k, k), "  }"]
     lines += ["  (void)%s;" % name for name in ("gm_bytes", "block_dim", "error", "error_capacity")]
     return "\n".join(lines + ["  return code;", "}", ""])

@@ -1,8 +1,8 @@
 """float16 tensors in innermost loops: converted block by block, by one instruction for eight elements.
 
-The vectorizer knows no conversion of 16-bit floats, so what a loop loads only to widen it, and what it rounds only to
-store it, is staged: a block of BLOCK elements goes through an array of float32, hK for value K, by the functions of
-npu_kernels/host/blocks.h.
+The vectorizer knows no conversion of 16-bit floats, so what a loop loads only to widen it, and what it rounds
+only to store it, is staged: a block of BLOCK elements goes through an array of float32, hK for value K, by
+the functions of npu_kernels/host/blocks.h.
 """
 from typing import Dict, NamedTuple, Sequence
 
@@ -15,8 +15,8 @@ BLOCK = 512
 
 
 class Staging(NamedTuple):
-    """loads: Load -> nothing is computed for it; casts: Cast of such a Load -> the Load; stores: Store -> the value
-    that it rounds; dropped: the Casts before such Stores."""
+    """loads: Load -> nothing is computed for it; casts: Cast of such a Load -> the Load; stores: Store -> the
+    value that it rounds; dropped: the Casts before such Stores."""
 
     casts: Dict[str, str]
     stores: Dict[str, str]
@@ -32,8 +32,8 @@ class Staging(NamedTuple):
 
 
 def staging(values: Dict[str, Value], inner: Sequence[str], vector: int, kept: Sequence[str]) -> Staging:
-    """inner: the values of one innermost loop over the axis `vector`; kept: those that something outside of it
-    reads."""
+    """inner: the values of one innermost loop over the axis `vector`; kept: those that something outside of
+    it reads."""
     readers: Dict[str, list] = {n: [] for n in inner}
     for n in inner:
         for i in values[n].inputs:

@@ -1,6 +1,8 @@
 """C statements with their indentation, and where each innermost loop begins."""
 from typing import List, Sequence
 
+from tf_autofuse.codegen.ascendc.body import comment
+
 
 class Lines:
     """Appends lines; `indent` is the current depth in blocks."""
@@ -12,10 +14,10 @@ class Lines:
         self.lines: List[str] = []
         self.indent = indent
 
-    def add(self, text: str, comment: str = "") -> None:
+    def add(self, text: str, note: str = "") -> None:
         line = "  " * self.indent + text
-        if comment:
-            line += "  // " + comment
+        if note:
+            line += "  " + comment(note)
         self.lines.append(line)
 
     def open(self, text: str) -> None:

@@ -1,13 +1,15 @@
 """One loop nest as a C function: from schedule/host_nest.py's Nest to text.
 
-The function runs one block, a range of items, and returns 0, or 2 where a Gather met an index outside of its tensor.
-Names: iA index of axis A, nA its size, bK first element of the access of value K, pK the same moved to where the
-innermost loop begins, vK a value, aK an accumulator, rK what it ends as, tK a tile array, uK a row buffer; f and c the
-first element and the count of this item's piece of the vector axis, j the index in it.
+The function runs one block, a range of items, and returns 0, or 2 where a Gather met an index outside of its
+tensor. Names: iA index of axis A, nA its size, bK first element of the access of value K, pK the same moved
+to where the innermost loop begins, vK a value, aK an accumulator, rK what it ends as, tK a tile array, uK a
+row buffer; f and c the first element and the count of this item's piece of the vector axis, j the index in
+it.
 """
 import re
 from typing import Dict, List, NamedTuple, Sequence
 
+from tf_autofuse.codegen.ascendc.body import comment
 from tf_autofuse.codegen.ascendc.expressions import bare
 from tf_autofuse.codegen.host import reduce
 from tf_autofuse.codegen.host.halves import BLOCK, staging
@@ -20,8 +22,8 @@ from tf_autofuse.schedule.host_nest import COLUMN_TILE, Body, Nest
 from tf_autofuse.schedule.host_program import STACK_BYTES, PlannedNest, buffer_elements
 from tf_autofuse.symbolic.size import is_static, known_equal, product, to_cpp
 
-#: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the error of
-#: long sums small.
+#: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the
+#: error of long sums small.
 CASCADE = 64
 #: Bytes of the accumulators of one Reduce in mode 'row'.
 _LANE_BYTES = 128
@@ -112,11 +114,13 @@ class _Printer:
         code = body.text()
         head = Lines()
         number = self.planned.number
-        head.add("/* %s: %s, items over (%s)%s */" % (
-            self.graph.name.replace("*/", ""), self.nest.mode,
-            ", ".join("%s: %s" % (self.graph.axes[a].name, self.graph.axes[a].size) for a in self.nest.outer),
-            "" if self.nest.vector is None else ", innermost " + self.graph.axes[self.nest.vector].name))
-        head.open("static int32_t nest%d(void* const* gm, char* workspace, const Tiling* t, int64_t block)" % number)
+        axes = self.graph.axes
+        head.add(comment("%s: mode %s, items over (%s)%s" % (
+            self.graph.name, self.nest.mode,
+            ", ".join("%s: %s" % (axes[a].name, axes[a].size) for a in self.nest.outer),
+            "" if self.nest.vector is None else ", innermost " + axes[self.nest.vector].name)))
+        parameters = "void* const* gm, char* workspace, const Tiling* t, int64_t block"
+        head.open("static int32_t nest%d(%s)" % (number, parameters))
         definitions = self.definitions(code)
         text = "\n".join(definitions) + code
         for s in self.symbols:
@@ -290,7 +294,8 @@ class _Printer:
             self.innermost(out, body, inner, scheme)
             return
         axis = loops[depth]
-        blocked = scheme is not None and scheme.cascades and self.nest.mode == "column" and depth == len(loops) - 2
+        blocked = (scheme is not None and scheme.cascades and self.nest.mode == "column"
+                   and depth == len(loops) - 2)
         if not blocked:
             out.open("for (int64_t i%d = 0; i%d < %s; ++i%d)" % (axis, axis, self.size(axis), axis))
             self.loops(out, body, loops, depths, depth + 1, scheme)
@@ -332,13 +337,15 @@ class _Printer:
     def widen(self, out: Lines, start: str, count: str) -> None:
         for name in sorted(self.staged.loads, key=self.number.get):
             out.add("float %s[%d];" % (self.id("h", name), BLOCK))
-            out.add("af_block_f32_f16(%s, %s + %s, %s);" % (self.id("h", name), self.id("p", name), start, count))
+            out.add("af_block_f32_f16(%s, %s + %s, %s);" % (self.id("h", name), self.id("p", name), start,
+                                                            count))
         for name in sorted(self.staged.stores, key=self.number.get):
             out.add("float %s[%d];" % (self.id("h", name), BLOCK))
 
     def narrow(self, out: Lines, start: str, count: str) -> None:
         for name in sorted(self.staged.stores, key=self.number.get):
-            out.add("af_block_f16_f32(%s + %s, %s, %s);" % (self.id("p", name), start, self.id("h", name), count))
+            out.add("af_block_f16_f32(%s + %s, %s, %s);" % (self.id("p", name), start, self.id("h", name),
+                                                            count))
 
     def lanes(self, out: Lines, body: Body, inner: List[str], scheme) -> None:
         size, n = self.size(self.nest.vector), scheme.lanes
@@ -419,17 +426,17 @@ class _Printer:
 
     def statement(self, out: Lines, v: Value, j: str, kept: Sequence[str] = ()) -> None:
         """Computes v (or stores it). j: the vector index inside of the innermost loop, '' or '0' outside."""
-        comment = "%s%s" % (v.name, " (%s)" % ", ".join(v.origin) if v.origin else "")
+        note = "%s%s" % (v.name, " (%s)" % ", ".join(v.origin) if v.origin else "")
         if v.type == "Store":
-            out.add("%s = %s;" % (self.element(v, j), self.ref(v.inputs[0], j)), comment)
+            out.add("%s = %s;" % (self.element(v, j), self.ref(v.inputs[0], j)), note)
             return
         if v.type == "Gather":
-            self.gather(out, v, j, comment)
+            self.gather(out, v, j, note)
         else:
             text = self.element(v, j) if v.type == "Load" else self.compute(v, j)
             if v.type == "Load" and v.dtype is BOOL:
                 text += " != 0"
-            out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), bare(text)), comment)
+            out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), bare(text)), note)
         self.local.add(v.name)
         self.keep(out, v, j, kept)
 
@@ -456,12 +463,12 @@ class _Printer:
             return "0"
         return j if known_equal(stride, 1) else "%s * %s" % (j, to_cpp(stride))
 
-    def gather(self, out: Lines, v: Value, j: str, comment: str) -> None:
+    def gather(self, out: Lines, v: Value, j: str, note: str) -> None:
         """An index outside of the tensor is noted, and element 0 is read instead."""
         stride, size = (to_cpp(s) for s in v.access.gather)
         index, checked = self.id("x", v.name), self.id("y", v.name)
         self.uses_bad = True
-        out.add("const int64_t %s = %s;" % (index, self.ref(v.inputs[0], j)), comment)
+        out.add("const int64_t %s = %s;" % (index, self.ref(v.inputs[0], j)), note)
         out.add("const _Bool %s = (uint64_t)%s >= (uint64_t)%s;" % (checked, index, size))
         out.add("bad |= %s;" % checked)
         if not (is_static(v.access.gather[1]) and v.access.gather[1] > 0):

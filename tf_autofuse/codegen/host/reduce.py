@@ -1,8 +1,8 @@
 """Reductions in C: accumulators as arrays, one element for each lane or column.
 
-The order of accumulation depends on sizes only, never on threads, tiles or the width of vectors: lane l takes the
-elements l, l + lanes, ..., then the lanes are folded in halves; a column takes its elements in order. A float sum of
-many elements adds up partial sums of a bounded number of elements each.
+The order of accumulation depends on sizes only, never on threads, tiles or the width of vectors: lane l takes
+the elements l, l + lanes, ..., then the lanes are folded in halves; a column takes its elements in order. A
+float sum of many elements adds up partial sums of a bounded number of elements each.
 """
 from typing import NamedTuple, Sequence
 
@@ -36,8 +36,8 @@ def scheme_of(nest: Nest, reduces: Sequence[Value], lanes: int) -> Scheme:
 
 
 def identity(v: Value) -> str:
-    """What an accumulator begins with. A float sum of one element is that element, -0.0 too: `one` says so where
-    the number of elements is known at run time."""
+    """What an accumulator begins with. A float sum of one element is that element, -0.0 too: `one` says so
+    where the number of elements is known at run time."""
     if v.type == "Sum" and v.operand.is_floating:
         return "(one ? %s : %s)" % (literal(-0.0, v.operand), literal(0.0, v.operand))
     return literal(start_value(v.type, v.operand), v.operand)

@@ -1,7 +1,8 @@
-"""The run-time plan of a host kernel in C: blocks and pieces of every nest, offsets in the workspace, phases, cost.
+"""The run-time plan of a host kernel in C: blocks and pieces of every nest, offsets in the workspace, phases,
+cost.
 
-A block is worth a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that a launch computes the same
-on any number of threads.
+A block is worth a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that a launch computes
+the same on any number of threads.
 """
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
@@ -21,9 +22,11 @@ typedef struct {
   int64_t per, tile, pieces, items, blocks;
 } Division;
 
-/* rows * width elements of `ns` each in blocks. kept: whether there is nothing to do where width is 0; cut: whether
+/* rows * width elements of `ns` each in blocks. kept: whether there is nothing to do where width is 0; cut:
+whether
    rows may be cut into pieces; most: largest piece or 0. */
-COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t most, Division* d) {
+COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t most, Division* d)
+{
   const double total = (double)rows * (double)width * ns;
   int64_t wanted = total >= %(block).1f * %(most)d ? %(most)d : (int64_t)(total / %(block).1f);
   wanted = Max(wanted, 1);
@@ -76,12 +79,14 @@ def fields(fused: FusedGraph, program: HostProgram) -> Tuple[Field, ...]:
               Field("cost", "nanoseconds of one block, about")]
     for p in program.nests:
         k = p.number
-        found += [Field("begin%d" % k, "first block of nest %d" % k), Field("end%d" % k, "the one behind its last"),
+        found += [Field("begin%d" % k, "first block of nest %d" % k), Field("end%d" % k,
+                                                                            "the one behind its last"),
                   Field("per%d" % k, "items of a block"), Field("items%d" % k, "items")]
         if p.cuts:
             found += [Field("tile%d" % k, "elements of a piece"), Field("pieces%d" % k, "pieces of a row")]
         found += [Field("u%d_%d" % (k, i), "offset of the row buffers") for i, _, _ in p.workspace_buffers]
-    found += [Field("w%d" % i, "offset of tensor %d in the workspace" % i) for i in range(len(program.memory))]
+    found += [Field("w%d" % i, "offset of tensor %d in the workspace" % i)
+              for i in range(len(program.memory))]
     return tuple(found)
 
 
@@ -108,11 +113,13 @@ def tiling_functions(fused: FusedGraph, program: HostProgram, all_fields: Sequen
         body.append("  }")
     for i, scratch in enumerate(program.memory):
         body += ["  t->w%d = bytes;" % i,
-                 "  bytes += (%s * %d + 63) / 64 * 64;" % (_positive(scratch.elements), scratch.tensor.dtype.bytes)]
+                 "  bytes += (%s * %d + 63) / 64 * 64;" % (_positive(scratch.elements),
+                                                           scratch.tensor.dtype.bytes)]
     text = "\n".join(body)
     lines = [_DIVIDE, "SETUP int64_t autofuse_tiling_size(void) { return sizeof(Tiling); }", "",
-             "SETUP int32_t autofuse_tiling(const int64_t* sizes, const AutofuseMachine* machine, void* tiling,",
-             "                              uint32_t* block_dim, uint64_t* workspace_bytes) {",
+             "SETUP int32_t autofuse_tiling(",
+             "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
+             "    uint64_t* workspace_bytes) {",
              "  Tiling* const t = (Tiling*)tiling;",
              "  const Tiling none = {0};",
              "  int64_t blocks = 0, bytes = 0;",
@@ -127,8 +134,10 @@ def tiling_functions(fused: FusedGraph, program: HostProgram, all_fields: Sequen
     lines += ["  if (%s == 1) return 1;  // an only element is copied, NaN too" % to_cpp(e)
               for e in _run_time_extents(program)]
     lines += [text, "  t->block_dim = blocks;", "  t->cost = blocks ? (int64_t)(total / (double)blocks) : 0;",
-              "  *block_dim = (uint32_t)blocks;", "  *workspace_bytes = (uint64_t)bytes;", "  return 0;", "}", "",
-              "EXPORT int64_t autofuse_block_cost(const void* tiling) { return ((const Tiling*)tiling)->cost; }", ""]
+              "  *block_dim = (uint32_t)blocks;", "  *workspace_bytes = (uint64_t)bytes;", "  return 0;", "}",
+              "",
+              "EXPORT int64_t autofuse_block_cost(const void* tiling) {",
+              "  return ((const Tiling*)tiling)->cost;", "}", ""]
     lines += _phases(program)
     lines += _describe(all_fields)
     return "\n".join(lines) + "\n"
@@ -156,7 +165,8 @@ def _nests(nests: Sequence[PlannedNest]) -> List[str]:
     lines = []
     for p in nests:
         k = p.number
-        cost = "%r * (double)%s" % (p.cost, to_cpp(p.repeats)) if not known_equal(p.repeats, 1) else repr(p.cost)
+        cost = "%r * (double)%s" % (p.cost, to_cpp(p.repeats)) if not known_equal(p.repeats,
+                                                                                  1) else repr(p.cost)
         lines += ["Divide(%s, %s, %s, %d, %d, %d, &d);" % (
             to_cpp(p.rows), to_cpp(p.width), cost, p.nest.mode == "column", p.cuts, p.largest_piece)]
         lines += ["t->begin%d = blocks;" % k, "t->per%d = d.per;" % k, "t->items%d = d.items;" % k,
@@ -193,7 +203,9 @@ def _describe(all_fields: Sequence[Field]) -> List[str]:
     lines = ["SETUP const char* autofuse_tiling_name(int32_t index) {",
              "  static const char* const names[] = {"]
     lines += ["    \"%s\"," % f.name for f in all_fields]
-    return lines + ["  };", "  return index >= 0 && index < %d ? names[index] : (const char*)0;" % len(all_fields),
+    return lines + ["  };",
+                    "  return index >= 0 && index < %d ? names[index] : (const char*)0;" % len(all_fields),
                     "}", "", "SETUP int64_t autofuse_tiling_value(const void* tiling, int32_t index) {",
-                    "  return index >= 0 && index < %d ? ((const int64_t*)tiling)[index] : 0;" % len(all_fields),
+                    "  const int64_t* const values = (const int64_t*)tiling;",
+                    "  return index >= 0 && index < %d ? values[index] : 0;" % len(all_fields),
                     "}", ""]
