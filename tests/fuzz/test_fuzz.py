@@ -72,8 +72,8 @@ def test_one_wrong_bit_is_found_and_shrunk_to_the_op():
     "change, word",
     [
         (lambda v: v * np.float32(1.001), "allowed"),
-        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.nan), v), "NaN"),
-        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.inf), v), "infinities"),
+        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.nan), v), "is nan"),
+        (lambda v: np.where(np.arange(v.size).reshape(v.shape) == 3, np.float32(np.inf), v), "is inf"),
         (lambda v: v[1:], "instead of"),
         (lambda v: v.astype(np.float64), "instead of"),
     ],
