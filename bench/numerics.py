@@ -1,4 +1,4 @@
-"""Worst errors of the transcendental ops: TensorFlow's kernels and fused kernels on the twin, against
+"""Worst errors of the transcendental ops: TensorFlow's kernels and fused ones of both targets, against
 float64.
 
     python -m bench.numerics [--points N] [--write]
@@ -22,13 +22,15 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from tests.ops.tf_oracle import TfOpRunner, on_pool_thread, tf  # noqa: E402
-from tests.ops.twin_handler import library, run_on_twin  # noqa: E402
+from bench import _documents  # noqa: E402
+from tests.host import handler as host  # noqa: E402
+from tests.ops.twin_handler import TwinHandler, library, run_op  # noqa: E402
 from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, FLOAT64  # noqa: E402
 from tf_autofuse.ops.numpy_handler import evaluate_op  # noqa: E402
 from tf_autofuse.ops.table import TF_OPS  # noqa: E402
 
-HEAD = ("| op | TF, vectorized loop | TF, single elements | fused | worst fused at |",
-        "|---|---|---|---|---|")
+HEAD = ("| op | TF, vectorized loop | TF, single elements | ascend | worst at | host | worst at |",
+        "|---|---|---|---|---|---|---|")
 SINGLE = 4096  # points of which TF computes one at a time
 
 #: op -> intervals of the second half of the points, for each input
@@ -100,8 +102,10 @@ def show(error):
     return "%.2f" % error if error < 1e4 else "wrong" if not np.isfinite(error) else "%.0e" % error
 
 
-def row(run, name, dtype, inputs):
-    """A line of the table: TF's worst error in its vectorized loop and for single elements, and ours."""
+def row(handlers, name, dtype, inputs):
+    """A line of the table: TF's worst error in its vectorized loop and for single elements, and that of each
+    handler with its argument.
+    """
     tf_op = TfOpRunner(name, (dtype,) * len(inputs), {}, {})
     exact = evaluate_op(name, [x.astype(np.float64) for x in inputs], (FLOAT64,) * len(inputs), FLOAT64)
     normal = np.all([(np.abs(x) >= np.finfo(dtype.numpy).tiny) | (x == 0) for x in inputs], axis=0)
@@ -110,40 +114,39 @@ def row(run, name, dtype, inputs):
     vector = errors(tf_op(*inputs), exact, dtype)
     step = slice(None, None, max(1, len(inputs[0]) // SINGLE))
     single = errors(tf_op.element_by_element(*[x[step] for x in inputs]), exact[step], dtype)
-    ours = errors(on_pool_thread(lambda: run_on_twin(run, name, inputs, dtype)), exact, dtype)
-    worst = int(np.argmax(np.where(normal, ours, -1)))
-    at = ", ".join("%.9g" % x[worst] for x in inputs)
-    return "| %s | %s | %s | %s | %s |" % (name, show(vector[normal].max()), show(single[normal[step]].max()),
-                                           show(ours[normal].max()), at)
+    cells = [show(vector[normal].max()), show(single[normal[step]].max())]
+    for handler in handlers:
+        ours = errors(on_pool_thread(lambda h=handler: run_op(h, name, inputs, dtype)), exact, dtype)
+        worst = int(np.argmax(np.where(normal, ours, -1)))
+        cells += [show(ours[normal].max()), ", ".join("%.9g" % x[worst] for x in inputs)]
+    return "| %s | %s |" % (name, " | ".join(cells))
 
 
-def float32_table(run, count):
+def targets():
+    """The handlers of the ascend target, on the twin, and of the host target."""
+    return TwinHandler(library()), host.HostHandler(host.library())
+
+
+def float32_table(handlers, count):
     lines = list(HEAD)
     for name in sorted(INTERVALS):
-        lines.append(row(run, name, FLOAT32, points(name, count, len(name))))
+        lines.append(row(handlers, name, FLOAT32, points(name, count, len(name))))
     return lines
 
 
-def float16_table(run):
+def float16_table(handlers):
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
     lines = list(HEAD)
     for name in sorted(INTERVALS):
         if len(INTERVALS[name]) == 1 and FLOAT16 in TF_OPS[name].dtypes:
-            lines.append(row(run, name, FLOAT16, [every]))
+            lines.append(row(handlers, name, FLOAT16, [every]))
     return lines
-
-
-def write(path, name, lines):
-    text = path.read_text()
-    begin, end = "<!-- begin %s -->" % name, "<!-- end %s -->" % name
-    before, rest = text.split(begin)
-    path.write_text("%s%s\n%s\n%s%s" % (before, begin, "\n".join(lines), end, rest.split(end)[1]))
 
 
 def run(console, count=1 << 17):
     """Prints both tables."""
     tf.compat.v1.disable_eager_execution()
-    kernels = library()
+    kernels = targets()
     for lines in (float32_table(kernels, count), float16_table(kernels)):
         for line in lines:
             console.print(line, highlight=False)
@@ -155,12 +158,12 @@ def main():
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     tf.compat.v1.disable_eager_execution()
-    kernels = library()
+    kernels = targets()
     tables = {"float32": float32_table(kernels, options.points), "float16": float16_table(kernels)}
     for name, lines in tables.items():
         print("\n".join(lines))
         if options.write:
-            write(ROOT / "docs" / "numerics.md", name, lines)
+            _documents.replace(ROOT / "docs" / "numerics.md", name, lines)
 
 
 if __name__ == "__main__":

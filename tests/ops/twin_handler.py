@@ -51,15 +51,19 @@ class TwinHandler(NumpyHandler):
         return Value(array.astype(bool) if out is BOOL else array, out)
 
 
-def run_on_twin(run, name: str, arrays: Sequence[np.ndarray], dtype: DType, attrs=None) -> np.ndarray:
-    """TF op `name` on arrays of one dtype (16-bit floats widened first, rounded at the end), on the twin."""
-    handler = TwinHandler(run)
+def run_op(handler, name: str, arrays: Sequence[np.ndarray], dtype: DType, attrs=None) -> np.ndarray:
+    """TF op `name` by a handler on arrays of one dtype (16-bit floats widened first, rounded at the end)."""
     values = [
         handler.cast(Value(a, dtype), FLOAT32) if dtype.bytes == 2 and dtype.is_floating else Value(a, dtype)
         for a in arrays
     ]
     node = Node(name, (dtype,) * len(arrays), (dtype,), attrs)
     return handler.cast(TF_OPS[name].lower(handler, node, *values), dtype).array
+
+
+def run_on_twin(run, name: str, arrays: Sequence[np.ndarray], dtype: DType, attrs=None) -> np.ndarray:
+    """TF op `name` on the twin."""
+    return run_op(TwinHandler(run), name, arrays, dtype, attrs)
 
 
 def library():
