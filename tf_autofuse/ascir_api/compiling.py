@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from tf_autofuse.ascir_api import platform, products
 from tf_autofuse.ascir_api.convert import Converted, convert, input_keys
+from tf_autofuse.ascir_api.graph_scripts import dump_stage
 from tf_autofuse.ascir_api.graphs import (
     BUFFERS,
     FusedGraph,
@@ -131,14 +132,18 @@ def _scheduled(state: GraphState, name: str) -> FusedScheduledResult:
 def _schedule_graph(graph, graph_type: int) -> FusedScheduledResult:
     """Raises RuntimeError with the API's text."""
     state = state_of(graph)
+    dump_stage(state, "before_schedule")
     try:
         if isinstance(graph, HintGraph):
             complete(state)
         elif not any(n.subgraph is not None for n in state.nodes):
             raise ConversionError("graph %s has no AscGraph or AscBackend" % state.name)
         hidden_name = graph_type != 0 and isinstance(graph, HintGraph)
-        return _scheduled(state, "" if hidden_name else state.name)
+        result = _scheduled(state, "" if hidden_name else state.name)
+        dump_stage(state, "after_schedule")
+        return result
     except Exception as error:
+        dump_stage(state, "failed")
         raise RuntimeError("Optimize fail") from error
 
 

@@ -6,6 +6,8 @@ Why a finder at the end of sys.meta_path: it is asked only when every other way 
     autofuse                    an empty package
     autofuse.pyautofuse, pyautofuse     one module: ascir, Autofuser, AutofuserOptions, Schedule, CodeGen
     autofuse.ascir_api          the functional helpers
+    autofuse.compile_adapter    jit_compile, host_compile, kernel_compile
+    autofuse.ascendc_compile    CompileError
     ascir                       in sys.modules after the first import of pyautofuse, as upstream's
 """
 
@@ -18,7 +20,13 @@ import types
 #: Set on each of our modules, so that one can tell them from the real ones.
 MARK = "__tf_autofuse_face__"
 _EXTENSION = ("pyautofuse", "autofuse.pyautofuse")
-_NAMES = ("autofuse", "autofuse.ascir_api") + _EXTENSION
+#: Module -> (module of ours, what it takes over; None: NAMES of it).
+_PURE = {
+    "autofuse.ascir_api": ("functional", None),
+    "autofuse.compile_adapter": ("compile_adapter", ("jit_compile", "host_compile", "kernel_compile")),
+    "autofuse.ascendc_compile": ("split_files", ("CompileError",)),
+}
+_NAMES = ("autofuse",) + tuple(_PURE) + _EXTENSION
 _made = {}
 
 
@@ -52,11 +60,11 @@ class _Loader:
                 sys.modules["autofuse"].pyautofuse = module
             return
         setattr(module, MARK, True)
-        if module.__name__ == "autofuse.ascir_api":
-            from tf_autofuse.ascir_api import functional
-
-            module.__doc__ = functional.__doc__
-            module.__dict__.update({name: getattr(functional, name) for name in functional.NAMES})
+        if module.__name__ in _PURE:
+            source, names = _PURE[module.__name__]
+            contents = importlib.import_module("tf_autofuse.ascir_api." + source)
+            module.__doc__ = contents.__doc__
+            module.__dict__.update({n: getattr(contents, n) for n in names or contents.NAMES})
 
 
 def _is_free(name: str) -> bool:
