@@ -191,14 +191,13 @@ def _run(graph, fetches, feed, config):
 def _kernel(compiled, machine) -> Tuple[str, int, int, str]:
     """(name, TF ops inside, UB bytes, tiling) for the dims of the kernel's last call."""
     from tf_autofuse.frontend import plugin
-    from tf_autofuse.machine import usable_ub
     from tf_autofuse.runtime import registry
 
     fused = compiled.region.fused
     flat = iter(plugin.native().stats()[compiled.binary.key]["last"]["dims"])
     dims = [tuple(int(next(flat)) for _ in t.dims) for t in fused.inputs]
     library = registry.library_of(compiled.binary, fused)
-    chosen = library.tiling(library.shape(dims).sizes, machine.vector_cores, usable_ub(machine, False))
+    chosen = library.tiling(library.shape(dims).sizes, *machine.launch_limits)
     ub = sum(v for k, v in chosen.values if k.endswith("_bytes"))
     text = ", ".join("%s %d" % (k, v) for k, v in chosen.values if k != "unused" and not k.endswith("_bytes"))
     return fused.name, len(compiled.region.nodes), ub, text
