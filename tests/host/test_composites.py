@@ -16,7 +16,8 @@ tf.compat.v1.disable_eager_execution()
 
 #: op -> (interval of each input, worst error in ULPs)
 OPS = {"Elu": (((-9, 2),), 1.6), "Selu": (((-9, 2),), 2), "Softplus": (((-30, 30),), 2),
-       "Rsqrt": (((0, 9),), 1.5), "Xlogy": (((-4, 4), (0, 9)), 2), "Softsign": (((-9, 9),), 1.5), "TanhGrad": (((-1, 1), (-4, 4)), None)}
+       "Rsqrt": (((0, 9),), 1.5), "Xlogy": (((-4, 4), (0, 9)), 2), "Softsign": (((-9, 9),), 1.5),
+       "TanhGrad": (((-1, 1), (-4, 4)), None)}
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,12 @@ same up to the sign of a zero, where TensorFlow's own answer depends on an eleme
 within the bound that docs/numerics.md measures.
 """
 
-_CASTS = """## Cast
+_HOST = """## TensorFlow ops on the host target
+
+Fused at every dtype that has a cell in the table above, and Cast for every pair, except for:
+"""
+
+_CASTS = """## Cast on the ascend target
 
 Source in the row, target in the column, signs as above.
 """
@@ -99,6 +104,20 @@ def _ops() -> List[str]:
     return lines + ["", "Reasons:", ""] + reasons.lines()
 
 
+def _host() -> List[str]:
+    """What the host target leaves to TensorFlow, wholly or but for constants, and why."""
+    rows = []
+    for name in sorted(TF_OPS):
+        refused: Dict[str, List[str]] = {}
+        for dtype in (d for d in _COLUMNS if d in TF_OPS[name].dtypes and name != "Cast"):
+            found = support(name, dtype, "host")
+            if not found.ok:
+                why = found.reason + (" Fused with a scalar constant." if found.with_constant else "")
+                refused.setdefault(why, []).append(_SHORT[dtype.name])
+        rows += [[name, ", ".join(dtypes), why] for why, dtypes in refused.items()]
+    return _table(["op", "dtypes", "why"], rows)
+
+
 def _casts() -> List[str]:
     rows = [
         [_SHORT[s.name]]
@@ -141,5 +160,7 @@ def _ascir() -> List[str]:
 
 def render() -> str:
     """The text of docs/ops.md; the same table gives the same bytes."""
-    parts = [_HEAD, "\n".join(_ops()), "", _CASTS, "\n".join(_casts()), "", _ASCIR, "\n".join(_ascir()), ""]
+    parts = []
+    for head, table in ((_HEAD, _ops), (_HOST, _host), (_CASTS, _casts), (_ASCIR, _ascir)):
+        parts += [head, "\n".join(table()), ""]
     return "\n".join(parts)
