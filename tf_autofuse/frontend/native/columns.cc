@@ -312,6 +312,9 @@ std::vector<Edit> EditsFromPython(const py::object& edits) {
     edit.name = entry["name"].cast<std::string>();
     edit.op = entry["op"].cast<std::string>();
     for (py::handle node : entry["nodes"]) edit.nodes.push_back(node.cast<int>());
+    if (entry.contains("copies")) {
+      for (py::handle node : entry["copies"]) edit.copies.push_back(node.cast<int>());
+    }
     edit.inputs = PortsFromPython(entry["inputs"]);
     edit.outputs = PortsFromPython(entry["outputs"]);
     for (auto attr : entry["attrs"].cast<py::dict>()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "tensorflow/core/framework/node_def_util.h"
@@ -55,38 +56,80 @@ Status EditApplier::CheckNodes(const Edit& edit, Region* region) {
   if (edit.nodes.empty() || edit.outputs.empty())
     return InvalidArgument("the region has no node or no output");
   for (int index : edit.nodes) {
-    if (index < 0 || index >= static_cast<int>(nodes_.size()))
-      return InvalidArgument("no node has number ", index);
+    TF_RETURN_IF_ERROR(CheckNode(edit, index));
     Node* node = nodes_[index];
-    if (node == nullptr) {
-      return InvalidArgument("node ", index, " belongs to an earlier region");
-    }
     if (!region->members.insert(node).second) return InvalidArgument(node->name(), " is listed twice");
     region->nodes.push_back(node);
-    if (node->IsControlFlow() || node->IsArg() || node->IsRetval() || node->IsSend() || node->IsRecv() ||
-        node->type_string() == "LoopCond" || node->IsControlTrigger()) {
-      return InvalidArgument(node->name(), " (", node->type_string(), ") directs the graph's flow");
-    }
-    if (node->op_def().is_stateful()) return InvalidArgument(node->name(), " is stateful");
-    const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
-    if (std::any_of(node->input_types().begin(), node->input_types().end(), is_ref) ||
-        std::any_of(node->output_types().begin(), node->output_types().end(), is_ref)) {
-      return InvalidArgument(node->name(), " reads or gives a reference");
-    }
-    const Node* first = region->nodes[0];
-    if (node->assigned_device_name() != first->assigned_device_name()) {
-      return InvalidArgument(node->name(), " is on ", node->assigned_device_name(), ", ", first->name(),
-                             " on ", first->assigned_device_name());
-    }
-    if (analysis_.frame(index) != analysis_.frame(edit.nodes[0])) {
-      return InvalidArgument(node->name(), " is in another while frame than ", first->name());
-    }
+    region->indices.push_back(index);
   }
+  TF_RETURN_IF_ERROR(TakeCopies(edit, region));
   std::sort(region->nodes.begin(), region->nodes.end(),
             [this](const Node* a, const Node* b) { return rank_.at(a) < rank_.at(b); });
   const std::string& device = region->nodes[0]->assigned_device_name();
   if (!runs_here_(device))
     return InvalidArgument("its device ", device, " can't run the fused op in this process");
+  return Status::OK();
+}
+
+// What a node must be to go into a region's function.
+Status EditApplier::CheckNode(const Edit& edit, int index) {
+  if (index < 0 || index >= static_cast<int>(nodes_.size()))
+    return InvalidArgument("no node has number ", index);
+  const Node* node = nodes_[index];
+  if (node == nullptr) return InvalidArgument("node ", index, " belongs to an earlier region");
+  if (node->IsControlFlow() || node->IsArg() || node->IsRetval() || node->IsSend() || node->IsRecv() ||
+      node->type_string() == "LoopCond" || node->IsControlTrigger()) {
+    return InvalidArgument(node->name(), " (", node->type_string(), ") directs the graph's flow");
+  }
+  if (node->op_def().is_stateful()) return InvalidArgument(node->name(), " is stateful");
+  const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
+  if (std::any_of(node->input_types().begin(), node->input_types().end(), is_ref) ||
+      std::any_of(node->output_types().begin(), node->output_types().end(), is_ref)) {
+    return InvalidArgument(node->name(), " reads or gives a reference");
+  }
+  // The first node has been checked before the others.
+  const Node* first = nodes_[edit.nodes[0]];
+  if (node->assigned_device_name() != first->assigned_device_name()) {
+    return InvalidArgument(node->name(), " is on ", node->assigned_device_name(), ", ", first->name(), " on ",
+                           first->assigned_device_name());
+  }
+  if (analysis_.frame(index) != analysis_.frame(edit.nodes[0])) {
+    return InvalidArgument(node->name(), " is in another while frame than ", first->name());
+  }
+  return Status::OK();
+}
+
+// A copy that only the region reads becomes a node of it; the others are kept, behind the members in `copies`.
+Status EditApplier::TakeCopies(const Edit& edit, Region* region) {
+  std::vector<std::pair<int, int>> order;  // rank, index
+  for (int index : edit.copies) {
+    TF_RETURN_IF_ERROR(CheckNode(edit, index));
+    const Node* node = nodes_[index];
+    if (region->members.count(node) || !region->copied.insert(node).second)
+      return InvalidArgument(node->name(), " is listed twice");
+    for (const Edge* edge : node->in_edges()) {
+      if (edge->IsControlEdge() && !edge->src()->IsSource())
+        return InvalidArgument(node->name(), " waits for ", edge->src()->name(), " and can't be copied");
+    }
+    order.push_back({rank_.at(node), index});
+  }
+  // Readers come behind what they read.
+  std::sort(order.begin(), order.end(), std::greater<std::pair<int, int>>());
+  for (const auto& entry : order) {
+    Node* node = nodes_[entry.second];
+    const bool read_elsewhere =
+        std::any_of(node->out_edges().begin(), node->out_edges().end(), [&](const Edge* edge) {
+          return !edge->dst()->IsSink() && (edge->IsControlEdge() || !region->members.count(edge->dst()));
+        });
+    if (read_elsewhere) {
+      region->copies.push_back(node);
+    } else {
+      region->copied.erase(node);
+      region->members.insert(node);
+      region->nodes.push_back(node);
+      region->indices.push_back(entry.second);
+    }
+  }
   return Status::OK();
 }
 
@@ -109,7 +152,7 @@ Status EditApplier::CheckInputs(const Edit& edit, Region* region) {
     if (source.port < 0 || source.port >= source.node->num_outputs()) {
       return InvalidArgument(source.node->name(), " has no output ", source.port);
     }
-    if (region->members.count(source.node))
+    if (region->Holds(source.node))
       return InvalidArgument(source.node->name(), " is inside of the region");
     if (tensorflow::IsRefType(source.node->output_type(source.port))) {
       return InvalidArgument(source.node->name(), " gives a reference");
@@ -121,9 +164,11 @@ Status EditApplier::CheckInputs(const Edit& edit, Region* region) {
   }
   std::unordered_set<const Node*> seen;
   std::set<std::pair<const Node*, int>> read;
-  for (const Node* node : region->nodes) {
+  std::vector<const Node*> readers(region->nodes.begin(), region->nodes.end());
+  readers.insert(readers.end(), region->copies.begin(), region->copies.end());
+  for (const Node* node : readers) {
     for (const Edge* edge : node->in_edges()) {
-      if (edge->src()->IsSource() || region->members.count(edge->src())) continue;
+      if (edge->src()->IsSource() || region->Holds(edge->src())) continue;
       region->alive = Union(region->alive, LivenessOf(*edge));
       if (edge->IsControlEdge()) {
         if (seen.insert(edge->src()).second) region->control_inputs.push_back(edge->src());
@@ -196,7 +241,8 @@ Status EditApplier::CheckNoCycle(Region* region) {
       const Node* next = edge->dst();
       if (!next->IsOp() || IsBackEdge(*edge) || rank_.at(next) > region->last) continue;
       if (region->members.count(next)) {
-        if (!region->members.count(node)) return next;
+        // The region no longer reads what it has a copy of.
+        if (!region->members.count(node) && !region->copied.count(node)) return next;
       } else if (region->followers.insert(next).second) {
         pending.push_back(next);
       }
@@ -284,7 +330,11 @@ Status EditApplier::Apply(const Edit& edit) {
   std::vector<std::pair<Node*, int>> inputs, outputs;
   for (const Source& input : region.inputs) inputs.push_back({input.node, input.port});
   for (const Port& output : edit.outputs) outputs.push_back({nodes_[output.first], output.second});
-  TF_RETURN_IF_ERROR(library_->AddFunctionDef(RegionFunction(function, region.nodes, inputs, outputs)));
+  std::vector<Node*> body = region.nodes;
+  body.insert(body.end(), region.copies.begin(), region.copies.end());
+  std::sort(body.begin(), body.end(),
+            [this](const Node* a, const Node* b) { return rank_.at(a) < rank_.at(b); });
+  TF_RETURN_IF_ERROR(library_->AddFunctionDef(RegionFunction(function, body, inputs, outputs)));
   Node* fused = nullptr;
   TF_RETURN_IF_ERROR(MakeNode(edit, region, function, &fused));
 
@@ -316,7 +366,7 @@ Status EditApplier::Apply(const Edit& edit) {
       graph_->AddControlEdge(fused, follower);
     }
   }
-  for (int index : edit.nodes) {
+  for (int index : region.indices) {
     Node* node = nodes_[index];
     nodes_[index] = nullptr;
     slots_[rank_.at(node)] = nullptr;

@@ -1,5 +1,8 @@
 // Edits: a region of nodes is replaced by one AscBackend or FusedAscBackend node.
 //
+// A region may need nodes that others need too (arithmetic on shapes, whose result the fused op knows by itself):
+// `copies`. The fallback function has them as well; those that nothing else reads go with the region.
+//
 // On entry: a graph, its GraphAnalysis and the edits, whose numbers are indices into the analysis' order. On
 // exit: each edit is either applied whole or rejected whole with a reason. An edit is checked completely
 // before the graph is touched, against the graph as the edits before it left it.
@@ -26,6 +29,7 @@ struct Edit {
   std::string name;
   std::string op;
   std::vector<int> nodes;
+  std::vector<int> copies;
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<std::pair<std::string, tensorflow::AttrValue>> attrs;
@@ -58,8 +62,14 @@ class EditApplier {
     int port = 0;
   };
   struct Region {
-    std::vector<tensorflow::Node*> nodes;
+    std::vector<tensorflow::Node*> nodes;  // those that the fused node replaces
     std::unordered_set<const tensorflow::Node*> members;
+    std::vector<int> indices;  // of `nodes`
+    // What stays in the graph and is in the function too.
+    std::vector<tensorflow::Node*> copies;
+    std::unordered_set<const tensorflow::Node*> copied;
+
+    bool Holds(const tensorflow::Node* node) const { return members.count(node) || copied.count(node); }
     std::vector<Source> inputs;
     std::vector<tensorflow::Node*> control_inputs;  // in topological order, once each
     Liveness alive;
@@ -72,6 +82,8 @@ class EditApplier {
 
   tensorflow::Status Check(const Edit& edit, Region* region);
   tensorflow::Status CheckNodes(const Edit& edit, Region* region);
+  tensorflow::Status CheckNode(const Edit& edit, int index);
+  tensorflow::Status TakeCopies(const Edit& edit, Region* region);
   tensorflow::Status CheckInputs(const Edit& edit, Region* region);
   tensorflow::Status CheckOutputs(const Edit& edit, const Region& region);
   tensorflow::Status CheckNoCycle(Region* region);
