@@ -201,3 +201,61 @@ def test_colocation_attributes_do_not_travel_into_the_function(native):
     result, rejections = editing.apply(editing.edit("a", "b"))
     assert not rejections
     assert not [n for n in result.library.function[0].node_def if "_class" in n.attr]
+
+
+def shaped():
+    """r = reshape(b, s), s made of a's shape; others may read parts of the chain."""
+    x = v1.placeholder(tf.float32, [None, 4], name="x")
+    a = tf.abs(x, name="a")
+    s = tf.multiply(tf.shape(a, name="shape"), 1, name="s")
+    tf.reshape(tf.exp(a, name="b"), s, name="r")
+
+
+def shaped_and_read():
+    shaped()
+    tf.negative(tf.get_default_graph().get_tensor_by_name("s:0"), name="other")
+
+
+def copying(editing, names=("a", "b", "r"), copies=("shape", "s", "s/y"), **changes):
+    outside = [tuple(t) for n in copies for t in editing.columns["inputs"][editing.at[n]]]
+    inside = {editing.at[n] for n in tuple(names) + tuple(copies)}
+    made = editing.edit(*names, copies=[editing.at[n] for n in copies], **changes)
+    made["inputs"] = [t for t in made["inputs"] if t[0] not in inside]
+    made["inputs"] += [t for t in outside if t[0] not in inside and t not in made["inputs"]]
+    return made
+
+
+def test_copies_that_nothing_else_reads_go_with_the_region(native):
+    editing = Editing(native, shaped)
+    result, rejections = editing.apply(copying(editing, outputs=[(editing.at["r"], 0)]))
+    assert not rejections
+    assert {n.name for n in result.node} == {"x", "autofuse_test"}
+    (function,) = result.library.function
+    assert {n.name for n in function.node_def} == {"a", "b", "r", "shape", "s", "s/y"}
+
+
+def test_copies_that_something_else_reads_stay(native):
+    """The region gives a, which the Shape that stays reads; that is no cycle, as the fused node reads no Shape."""
+    editing = Editing(native, shaped_and_read)
+    result, rejections = editing.apply(copying(editing, outputs=[(editing.at["r"], 0), (editing.at["a"], 0)]))
+    assert not rejections
+    by_name = {n.name: n for n in result.node}
+    assert set(by_name) == {"x", "autofuse_test", "shape", "s", "s/y", "other"}
+    assert list(by_name["shape"].input) == ["autofuse_test:1"] and list(by_name["autofuse_test"].input) == ["x"]
+    (function,) = result.library.function
+    assert {n.name for n in function.node_def} == {"a", "b", "r", "shape", "s", "s/y"}
+
+
+def test_what_a_copy_that_stays_reads_must_be_an_output(native):
+    editing = Editing(native, shaped_and_read)
+    _, (rejection,) = editing.apply(copying(editing, outputs=[(editing.at["r"], 0)]))
+    assert "shape reads a:0, which is no output" in rejection["reason"]
+
+
+@pytest.mark.parametrize("copies, expected", [(("s", "s/y"), "which is no input"), (("shape", "s", "s/y", "s"), "twice")])
+def test_copies_are_checked_as_nodes_are(native, copies, expected):
+    editing = Editing(native, shaped)
+    made = copying(editing, outputs=[(editing.at["r"], 0)])
+    made["copies"] = [editing.at[n] for n in copies]
+    _, (rejection,) = editing.apply(made)
+    assert expected in rejection["reason"] or "read by no node" in rejection["reason"]

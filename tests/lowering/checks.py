@@ -38,12 +38,13 @@ def check_plan(g: GraphBuilder, result: Plan) -> None:
         for node in region.nodes:
             assert node not in seen, "node %s is in two regions" % g.names[node]
             seen[node] = number
-        reads = {t for node in region.nodes for t in g.inputs[node] if t[0] not in members}
+        inside = members.union(region.copies)
+        reads = {t for node in inside for t in g.inputs[node] if t[0] not in inside}
         assert reads == set(region.inputs) and len(region.inputs) == len(reads)
         leaves = {
             (s, p)
             for node in range(len(g.ops))
-            if node not in members
+            if node not in members and not _dies(g, node, members, region.copies)
             for s, p in g.inputs[node]
             if s in members
         }
@@ -61,21 +62,28 @@ def check_plan(g: GraphBuilder, result: Plan) -> None:
         assert {g.devices[n] for n in members} == {region.device}
         assert len({g.frames[n] for n in members}) == 1
         assert region.fused.origin == tuple(g.names[n] for n in sorted(members))
-    _check_acyclic(g, seen)
+    _check_acyclic(g, seen, [set(region.copies) for region in result.regions])
     for decision in result.decisions:
         assert decision.region == seen.get(decision.node, -1)
         assert bool(decision.code) == bool(decision.reason) == (decision.region < 0)
     assert [d.node for d in result.decisions] == list(range(len(g.ops)))
 
 
-def _check_acyclic(g: GraphBuilder, region_of: Dict[int, int]) -> None:
-    """Kahn's algorithm on the graph with each region as one vertex."""
+def _dies(g: GraphBuilder, node: int, members, copies) -> bool:
+    """Whether the node is a copy of which nothing outside of the region reads anything."""
+    readers = [n for n in range(len(g.ops)) if any(s == node for s, _ in g.inputs[n])]
+    return node in copies and all(n in members or _dies(g, n, members, copies) for n in readers)
+
+
+def _check_acyclic(g: GraphBuilder, region_of: Dict[int, int], copies) -> None:
+    """Kahn's algorithm on the graph with each region as one vertex; it reads its copies from itself."""
     vertex = [("region", region_of[n]) if n in region_of else n for n in range(len(g.ops))]
     before = {v: set() for v in vertex}
     for node in range(len(g.ops)):
         for source in [s for s, _ in g.inputs[node]] + list(g.control_inputs[node]):
             back = g.ops[node] == "Merge" and g.ops[source] == "NextIteration"
-            if vertex[source] != vertex[node] and not back:
+            own = node in region_of and source in copies[region_of[node]]
+            if vertex[source] != vertex[node] and not back and not own:
                 before[vertex[node]].add(vertex[source])
     while before:
         ready = [v for v, sources in before.items() if not sources]

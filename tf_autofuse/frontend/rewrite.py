@@ -17,6 +17,7 @@ def edit_of(compiled: CompiledRegion) -> Dict[str, Any]:
         "name": fused.name,
         "op": fused.op_type,
         "nodes": list(region.nodes),
+        "copies": list(region.copies),
         "inputs": [tuple(t) for t in region.inputs],
         "outputs": [tuple(t) for t in region.outputs],
         "attrs": {

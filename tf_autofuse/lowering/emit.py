@@ -169,7 +169,7 @@ class _Body:
         args = [self.refs[id(arg)] for arg in spot.args]
         if isinstance(expr, Cast):
             ref = self.builder.op("Cast", args[0], dtype=expr.dtype, origin=origin)
-            self.extent[ref] = self.extent.get(args[0], ())
+            self.extent[ref] = self.extent.get(args[0], (0,) * len(self.placed.sizes))
             return ref
         if isinstance(expr, Gather):
             return self.gather(spot, args[0], origin)
@@ -178,7 +178,7 @@ class _Body:
         if not isinstance(expr, Call):
             return args[0]  # dims are a matter of where it stands, not of what it is
         shaped = [self.extent[arg] for arg in args if arg in self.extent]
-        extent = tuple(int(any(e)) for e in zip(*shaped))
+        extent = tuple(int(any(e)) for e in zip(*shaped)) or (0,) * len(self.placed.sizes)
         args = [self.widen(arg, extent, origin) if arg in self.extent else arg for arg in args]
         ref = self.builder.op(expr.type, *args, dtype=expr.dtype, origin=origin, **dict(expr.attrs))
         self.extent[ref] = extent

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32, INT64
+from tf_autofuse.ir.dtypes import BFLOAT16, DType, FLOAT16, FLOAT32, FLOAT64, INT32, INT64
 from tf_autofuse.ir.loop_ir import (
     CONVERT,
     Constant,
@@ -19,6 +19,7 @@ from tf_autofuse.ir.loop_ir import (
     Expr,
     LoopBuilder,
     PROMOTE,
+    SizeValue,
     USER,
     WIDEN,
     Cast,
@@ -35,6 +36,8 @@ from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import Size, is_static, known_equal, minimum, product
 
 HALVES = (FLOAT16, BFLOAT16)
+#: What a size may be cast to while compiling: dtypes that hold it, or round it as a Cast does.
+_OF_SIZES = (INT32, INT64, FLOAT32, FLOAT64)
 
 
 class TargetRefusal(Refusal):
@@ -78,6 +81,8 @@ class LoopHandler(OpHandler):
     def cast(self, v: Expr, dtype: DType) -> Expr:
         if v.dtype is dtype:
             return v
+        if isinstance(v, SizeValue) and dtype in _OF_SIZES:
+            return self.builder.size_value(v.size, dtype, self._origin)
         constant = constant_of(v)
         if constant is not None:
             folded = plain(cast_array(stored(constant.value, constant.dtype), constant.dtype, dtype), dtype)

@@ -44,6 +44,7 @@ from tf_autofuse.lowering.liveness import Liveness, liveness_of
 from tf_autofuse.lowering.moves import KINDS, lower_move
 from tf_autofuse.lowering.precision_mode import low_precision
 from tf_autofuse.lowering.rows import row_of
+from tf_autofuse.lowering.shape_chains import ShapeChains, chains_of, may_go
 from tf_autofuse.lowering.shape_folding import ShapeValues
 from tf_autofuse.lowering.symbols import ShapesDiffer, SymbolTable
 from tf_autofuse.lowering.views import Refused, lower_fill, lower_view
@@ -61,7 +62,8 @@ Tensor = Tuple[int, int]
 
 class Lowered(NamedTuple):
     """boxes: by node; realized: the nodes whose boxes are roots, ascending; verdicts: why a node has no box;
-    guards: what a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node."""
+    guards: what a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node; chains: who
+    reads what beside arithmetic on shapes."""
 
     view: GraphView
     symbols: SymbolTable
@@ -71,6 +73,7 @@ class Lowered(NamedTuple):
     guards: Mapping[int, Tuple[Guard, ...]]
     alive: List[Liveness]
     dims_of: "Dimensions"
+    chains: ShapeChains
 
 
 class Dimensions:
@@ -103,6 +106,7 @@ def lower(
         refused.update((node, _OUTPUT_OUTSIDE) for node in lowering.unstorable)
 
 
+_SIZES = NodeVerdict(reasons.SIZES, "its value is known from the dims of tensors")
 _OUTPUT_OUTSIDE = NodeVerdict(reasons.OUTPUT_OUTSIDE, "an op that is not fused reads an output of it")
 
 
@@ -128,11 +132,13 @@ class _Lowering:
         self.constants: Dict[int, Optional[Expr]] = {}
         self.loads: Dict[Tensor, Expr] = {}
         self.seen_dims: Set[int] = set()
+        self.folded: Set[int] = set()  # nodes that only compute known sizes
+        self.known: Set[Tuple[int, int]] = set()  # (node, input position) that is taken as known
         self.unstorable: Set[int] = set()  # boxed nodes with several outputs of which one had to be stored
 
     def run(self) -> Lowered:
         for node in range(len(self.view)):
-            verdict = self.eligible.verdict(node)
+            verdict = self.sizes_verdict(node) or self.eligible.verdict(node)
             if verdict is None:
                 verdict = self.try_box(node)
             if verdict is not None:
@@ -151,7 +157,18 @@ class _Lowering:
             self.guards,
             liveness_of(self.view),
             self.dims_of,
+            chains_of(self.view, self.folded, self.known, self.boxes),
         )
+
+    def sizes_verdict(self, node: int) -> Optional[NodeVerdict]:
+        if not self.shape_values.folds(node) or not may_go(self.view, node):
+            return None
+        self.folded.add(node)
+        return _SIZES
+
+    def is_fresh(self, number: int) -> bool:
+        """Whether nothing is known of the run-time dim, and nothing has read it."""
+        return number not in self.seen_dims and not self.symbols.is_bound(number)
 
     def realize(self, node: int) -> None:
         """Makes the node's box the root of a nest. A constant's value is inlined wherever it is read."""
@@ -166,6 +183,8 @@ class _Lowering:
         view = self.view
         values = self.eligible.value_inputs(node)
         for at, (source, _) in enumerate(view.inputs[node]):
+            if at not in values and source in self.folded and view.devices[source] == view.devices[node]:
+                self.known.add((node, at))
             if (
                 at not in values
                 or view.devices[source] != view.devices[node]
@@ -240,7 +259,14 @@ class _Lowering:
         for at in values:
             source, port = view.inputs[node][at]
             in_memory = row.kind == "gather" and at == values[0]
-            args.append(self.tensor(node, source, port) if in_memory else self.value(node, source, port))
+            if in_memory:
+                args.append(self.tensor(node, source, port))
+            elif row.computes and source in self.folded and self.is_size(node, source, port):
+                self.known.add((node, at))
+                (size,) = self.shape_values.of((source, port)).elements
+                args.append(self.builder.size_value(size, BY_TF[view.out_dtypes[source][port]], node))
+            else:
+                args.append(self.value(node, source, port))
             inner = self.boxes.get(source)
             if inner is not None and source not in self.realized and inner not in inlined:
                 if constant_of(inner.expr) is None or self.goes_along(source):
@@ -286,6 +312,12 @@ class _Lowering:
             bool(self.handler.spaces),
             space,
         )
+
+    def is_size(self, reader: int, source: int, port: int) -> bool:
+        """Whether the folded tensor is one size that is known at run time only."""
+        value = self.shape_values.of((source, port))
+        same_device = self.view.devices[source] == self.view.devices[reader]
+        return same_device and value.scalar and not is_static(value.elements[0])
 
     def reads_port(self, node: int, first: int) -> bool:
         """Whether a node reads output `first`, or a later one, of the node."""
@@ -374,7 +406,7 @@ class _Lowering:
             )
         dims = list(expr.dims)
         for i, d in enumerate(column):
-            if d < 0 and -d - 1 not in self.seen_dims:
+            if d < 0 and self.is_fresh(-d - 1):
                 self.symbols.bind(-d - 1, dims[i])
             elif d >= 0 and not known_equal(dims[i], d):
                 if is_static(dims[i]):

@@ -38,13 +38,15 @@ SEVERAL_APART = NodeVerdict(reasons.OUTPUT_OUTSIDE, "its outputs end up in diffe
 
 class Region(NamedTuple):
     """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output
-    number) in the order of the fused op's arguments. device: of all nodes."""
+    number) in the order of the fused op's arguments. device: of all nodes. copies: ids of TF nodes that compute
+    sizes for these nodes: the fallback needs them too, the graph only where something else reads them."""
 
     fused: FusedGraph
     nodes: Tuple[int, ...]
     inputs: Tuple[Tensor, ...]
     outputs: Tuple[Tensor, ...]
     device: str
+    copies: Tuple[int, ...] = ()
 
 
 class Decision(NamedTuple):
@@ -102,13 +104,13 @@ class _Planner:
         view = self.view
         self.lowered = lowered = lower(view, self.config, self.target, self.refused, self.forced)
         nests = [
-            nest_of(lowered.boxes[node], view.inputs, view.devices, view.frames, lowered.alive)
+            nest_of(lowered.boxes[node], lowered.chains.inputs, view.devices, view.frames, lowered.alive)
             for node in lowered.realized
         ]
         context = FusionContext(
             view.names,
-            view.inputs,
-            view.consumers,
+            lowered.chains.inputs,
+            lowered.chains.consumers,
             self.contracted(nests),
             self.tensor_bytes,
             lowered.alive,
@@ -144,7 +146,7 @@ class _Planner:
         roots = {nest.key for nest in nests}
         edges: List[Tensor] = []
         order: List[int] = []
-        for node, (inputs, controls) in enumerate(zip(view.inputs, view.control_inputs)):
+        for node, (inputs, controls) in enumerate(zip(self.lowered.chains.inputs, view.control_inputs)):
             mine = owners.get(node)
             if mine is None or node in roots:
                 order.append(node)
@@ -216,13 +218,14 @@ class _Planner:
     def region(self, nest: Nest, number: int) -> Region:
         """Raises EmitFailure."""
         view, lowered = self.view, self.lowered
-        outputs = outputs_of(nest, view.consumers)
+        outputs = outputs_of(nest, lowered.chains.consumers)
         bodies = bodies_of(nest, outputs)
         members = set(nest.members)
+        copies = lowered.chains.copies_for(nest.members, nest.loads)
         inputs: Dict[Tensor, None] = {}
-        for member in nest.members:
+        for member in chain(nest.members, copies):
             for tensor in view.inputs[member]:
-                if tensor[0] not in members and tensor not in inputs:
+                if tensor[0] not in members and tensor[0] not in copies and tensor not in inputs:
                     if self.absorbs(tensor[0], members, nest):
                         members.add(tensor[0])
                     else:
@@ -243,7 +246,8 @@ class _Planner:
             guards,
             lowered.symbols,
         )
-        return Region(fused, nodes, tuple(inputs), tuple(tensor for tensor, _, _ in given), nest.device)
+        stored = tuple(tensor for tensor, _, _ in given)
+        return Region(fused, nodes, tuple(inputs), stored, nest.device, copies)
 
     def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
         """Whether a constant that only the region reads goes with it, into the fallback function: one whose

@@ -63,6 +63,9 @@ class SymbolTable:
         bound = self._bound.get(number)
         return symbol("d%d" % number) if bound is None else bound
 
+    def is_bound(self, number: int) -> bool:
+        return number in self._bound
+
     def bind(self, number: int, size: Size) -> None:
         """Run-time dim `number` is `size`. To be called before anything else read it."""
         self._bound[number] = size

@@ -14,7 +14,7 @@ from tf_autofuse.ir.dtypes import BY_TF
 from tf_autofuse.ir.loop_ir import Dims, Expr
 from tf_autofuse.ir.loop_layout import element_count, is_unit, regroups
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import exact_quotient, is_static, known_equal, minimum
+from tf_autofuse.symbolic.size import exact_quotient, is_static, known_equal, known_nonnegative, minimum
 
 SAME_DIMS = frozenset(("Identity", "Snapshot", "StopGradient", "PreventGradient"))
 LIKE = {"ZerosLike": 0, "OnesLike": 1}
@@ -40,7 +40,9 @@ def _viewed_dims(lowering, ref, before: Dims) -> Dims:
     column = lowering.view.out_shapes[ref.id][0]
     if column is None:
         raise Refused(reasons.UNKNOWN_RANK, "the rank of its result is unknown")
-    fresh = [i for i, d in enumerate(column) if d < 0 and -d - 1 not in lowering.seen_dims]
+    if ref.op == "Reshape":
+        bind_operand(lowering, ref, column, 1)
+    fresh = [i for i, d in enumerate(column) if d < 0 and lowering.is_fresh(-d - 1)]
     if not fresh:
         dims = lowering.symbols.dims(column)
         if not regroups(before, dims) or known_equal(element_count(before), element_count(dims)):
@@ -65,6 +67,18 @@ def _viewed_dims(lowering, ref, before: Dims) -> Dims:
     )
 
 
+def bind_operand(lowering, ref, column, at: int) -> None:
+    """Gives the result's dims that only operand `at` tells the values that it is known to have."""
+    value = lowering.shape_values.operand(ref.id, at)
+    if value is None or len(value.elements) != len(column):
+        return
+    for d, size in zip(column, value.elements):
+        if d < 0 and lowering.is_fresh(-d - 1) and size is not None and not is_static(size):
+            if not known_nonnegative(size):
+                lowering.handler.guards.append(Guard("eq", minimum(size, 0), 0, ref.name))
+            lowering.symbols.bind(-d - 1, size)
+
+
 def lower_fill(lowering, ref, args) -> Expr:
     """Raises Refused."""
     builder = lowering.builder
@@ -77,6 +91,7 @@ def lower_fill(lowering, ref, args) -> Expr:
     column = lowering.view.out_shapes[ref.id][0]
     if column is None:
         raise Refused(reasons.UNKNOWN_RANK, "the rank of its result is unknown")
+    bind_operand(lowering, ref, column, 0 if ref.op == "Fill" else 1)
     dims = lowering.symbols.dims(column)
     arg = args[0]
     for own, full in zip(reversed(arg.dims), reversed(dims)):
