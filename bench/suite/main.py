@@ -69,6 +69,10 @@ def measure(settings: Settings, say, only: str = "") -> Dict[str, list]:
     tables["micro times"] = report.times_table(micro, SHOWN)
     tables["micro ratios"] = report.ratios_table(micro, RATIOS)
     tables["roofline"] = report.roofline_table(streams, stream_names())
+    largest = "stream:add:%d" % STREAM_KIB[-1]
+    if largest in streams:
+        tables["bandwidth"] = report.bandwidth_table(micro, {c.name: c.bytes for c in cases.MICRO},
+                                                     streams[largest], stream_names()[largest])
     tables["model times"] = report.times_table(nets, ("TF", "XLA", "ours 2"), "ms")
     tables["model ratios"] = report.ratios_table(nets, MODEL_RATIOS)
     tables["missing"] = report.missing_lines({**micro, **nets}, {**absent, **failed}) or ["- nobody"]

@@ -4,6 +4,9 @@ from typing import Dict, List, Sequence
 from bench.suite.harness import Outcome, ratio
 
 
+BEYOND_CACHES = 24 << 20  # bytes
+
+
 def _micro(seconds: float) -> str:
     value = 1e6 * seconds
     return "%.1f" % value if value < 100 else "%.0f" % value
@@ -14,8 +17,10 @@ def _shown(case: str) -> str:
 
 
 def times_table(outcomes: Dict[str, Outcome], names: Sequence[str], unit: str = "us") -> List[str]:
-    """A row a case: medians in microseconds (milliseconds), less the floor, and what was fused."""
-    lines = ["| case | %s | fused |" % " | ".join(names), "|---%s|---|" % ("|---" * len(names))]
+    """A row a case: medians in microseconds (milliseconds), less the session's floor, that floor (of the
+    first contender that has one), and what was fused.
+    """
+    lines = ["| case | %s | floor | fused |" % " | ".join(names), "|---%s|---|---|" % ("|---" * len(names))]
     for case, outcome in outcomes.items():
         cells = []
         for name in names:
@@ -23,7 +28,9 @@ def times_table(outcomes: Dict[str, Outcome], names: Sequence[str], unit: str = 
             shown = figure and ("%.3f" % (1e3 * figure.median) if unit == "ms" else _micro(figure.median))
             cells.append(shown or "")
         notes = [f.note for who, f in outcome.figures.items() if who.startswith("ours")]
-        lines.append("| %s | %s | %s |" % (_shown(case), " | ".join(cells), notes[-1] if notes else ""))
+        floors = [_micro(f.floor) for f in outcome.figures.values() if f.floor]
+        lines.append("| %s | %s | %s | %s |" % (_shown(case), " | ".join(cells), floors[0] if floors else "",
+                                                notes[-1] if notes else ""))
     return lines
 
 
@@ -60,6 +67,29 @@ def roofline_table(outcomes: Dict[str, Outcome], bytes_of: Dict[str, int]) -> Li
                  for n in names]
         _, kind, kib = case.split(":")
         lines.append("| %s, %s KiB an array | %s |" % (kind, kib, " | ".join(cells)))
+    return lines
+
+
+def bandwidth_table(outcomes: Dict[str, Outcome], bytes_of: Dict[str, int], roofline: Outcome,
+                    roofline_bytes: int) -> List[str]:
+    """GB/s of the cases that exceed the caches, and the share of what an addition of such arrays reaches with
+    the same threads.
+    """
+    names = ("ours 1", "C 1", "ours 2", "C 2")
+    lines = ["| case | %s |" % " | ".join(names), "|---%s|" % ("|---" * len(names))]
+    limits = {n: roofline_bytes / roofline.figures["C" + n[-2:]].median / 1e9 for n in names
+              if "C" + n[-2:] in roofline.figures}
+    for case, outcome in outcomes.items():
+        if bytes_of[case] < BEYOND_CACHES:
+            continue
+        cells = []
+        for name in names:
+            if name not in outcome.figures or name not in limits:
+                cells.append("")
+                continue
+            speed = bytes_of[case] / outcome.figures[name].median / 1e9
+            cells.append("%.1f (%.0f%%)" % (speed, 100 * speed / limits[name]))
+        lines.append("| %s | %s |" % (_shown(case), " | ".join(cells)))
     return lines
 
 

@@ -64,13 +64,21 @@ def test_tables():
     outcomes = {"x [2]": Outcome({"a": figure([4e-6]), "ours 2": figure([2e-6], "3 fused")}, {}),
                 "model:M:64": Outcome({"a": figure([1e-6]), "ours 2": figure([2e-6])}, {"b": "ended"})}
     assert report.times_table(outcomes, ("a", "b", "ours 2"))[2:] == [
-        "| x [2] | 4.0 |  | 2.0 | 3 fused |", "| M, batch 64 | 1.0 |  | 2.0 |  |"]
+        "| x [2] | 4.0 |  | 2.0 |  | 3 fused |", "| M, batch 64 | 1.0 |  | 2.0 |  |  |"]
     assert report.ratios_table(outcomes, (("ours 2", "a"), ("ours 2", "b")))[2:] == [
         "| x [2] | 0.50 [0.50, 0.50] |  |", "| M, batch 64 | 2.00 [2.00, 2.00] |  |",
         "| geometric mean | 1.00 |  |"]
     assert report.missing_lines(outcomes, {"JAX": "gone"}) == ["- JAX: gone", "- model:M:64, b: ended"]
     streams = {"stream:add:32": Outcome({"C 1": figure([1e-6])}, {})}
     assert report.roofline_table(streams, {"stream:add:32": 50000})[-1] == "| add, 32 KiB an array | 50 |"
+
+
+def test_bandwidth_is_a_share_of_the_addition_with_the_same_threads():
+    add = Outcome({"C 1": figure([2e-3]), "C 2": figure([1e-3])}, {})
+    cases_ = {"large": Outcome({"ours 1": figure([4e-3]), "ours 2": figure([4e-3])}, {}),
+              "small": Outcome({"ours 1": figure([1e-6])}, {})}
+    lines = report.bandwidth_table(cases_, {"large": 40 << 20, "small": 1000}, add, 40 << 20)
+    assert lines[2:] == ["| large | 10.5 (50%) |  | 10.5 (25%) |  |"]
 
 
 def test_documents_are_written_between_their_marks(tmp_path):
@@ -84,8 +92,8 @@ def test_documents_are_written_between_their_marks(tmp_path):
 
 def test_performance_document_has_all_marks():
     text = (harness.ROOT / "docs" / "performance.md").read_text()
-    for name in ("machine", "micro times", "micro ratios", "roofline", "model times", "model ratios",
-                 "missing"):
+    for name in ("machine", "micro times", "micro ratios", "roofline", "bandwidth", "model times",
+                 "model ratios", "missing"):
         assert "<!-- begin %s -->" % name in text and "<!-- end %s -->" % name in text
 
 
