@@ -6,6 +6,7 @@ taken to overlap perfectly beside the published objective, which says so too: la
 import os
 import statistics
 import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from tf_autofuse.tiling.formula import compiled, text, total
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, build_model
 from tf_autofuse.tiling.solve import NoPlan, Solver
 
+ROOT = Path(__file__).resolve().parent.parent
 SHAPES = ((1, 1000), (7, 129), (48, 64), (64, 1024), (192, 128), (200, 500), (333, 77), (512, 768),
           (1000, 10), (1024, 256), (2048, 1024), (100, 8000))
 S0, S1 = symbol("s0"), symbol("s1")

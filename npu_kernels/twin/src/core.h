@@ -58,6 +58,7 @@ struct Buffer {
 struct Queue {
   QueueSpec spec;
   uint16_t first, count;        // its buffers
+  uint16_t cursor;              // of them, the one that AllocTensor looks at next: they take turns
   uint16_t order[kMaxBuffers];  // ids of queued buffers, oldest first
   uint16_t queued;
 };

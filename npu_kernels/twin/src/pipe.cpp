@@ -190,6 +190,7 @@ uint16_t InitQueue(const QueueSpec& spec, uint32_t count, uint32_t bytes, Site a
   Queue& q = c.queues[id];
   q.spec = spec;
   q.queued = 0;
+  q.cursor = 0;
   q.count = static_cast<uint16_t>(count);
   for (uint32_t i = 0; i < count; ++i) {
     const uint16_t b = NewBuffer(c, bytes);
@@ -211,9 +212,11 @@ uint16_t InitCalc(TPosition position, uint32_t bytes, Site at) {
 TensorRef QueueAlloc(uint16_t queue, Site at) {
   Core& c = Enter("TQue::AllocTensor", at);
   Queue& q = QueueAt(c, queue);
-  for (uint16_t i = q.first; i < q.first + q.count; ++i) {
+  for (uint16_t tried = 0; tried < q.count; ++tried) {
+    const uint16_t i = static_cast<uint16_t>(q.first + (q.cursor + tried) % q.count);
     Buffer& b = c.buffers[i];
     if (b.state != kFree) continue;
+    q.cursor = static_cast<uint16_t>((i - q.first + 1) % q.count);
     if (b.has_ready) {
       const pipe_t producer = Producer(q.spec);
       const HardEvent event = EventOf(Consumer(q.spec), producer);
