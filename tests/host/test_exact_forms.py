@@ -15,6 +15,8 @@ from tf_autofuse.ops.ascir_cast import cast_array
 from tf_autofuse.ops.numpy_handler import evaluate_call
 from tf_autofuse.ops.table import ASC_OPS
 
+pytestmark = pytest.mark.once  # C knows no Python
+
 DIVISORS = (1, 2, 7, 10, 1000003, 2 ** 31 - 1, 2 ** 63 - 1, -1, -2, -7, -46341, -(2 ** 31 - 1),
             -(2 ** 63 - 1))
 #: What gcc cannot vectorize for AVX2: calls of the C library, and multiplications for the upper 64 bits.

@@ -17,6 +17,8 @@ from tf_autofuse.ops import host_forms
 from tf_autofuse.ops.ascir_cast import cast_array
 from tf_autofuse.ops.table import ASC_OPS
 
+pytestmark = pytest.mark.once  # C knows no Python
+
 #: Worst error in ULPs, of float32 and float64; docs/numerics.md has the measured figures. float64's 0 stands
 #: for the C library's function, which is not vectorized.
 ULPS = {"Exp": (1, 1), "Ln": (1, 1), "Expm1": (1.6, 1.6), "Log1p": (1.5, 1.5), "Sigmoid": (2.3, 2.3),
