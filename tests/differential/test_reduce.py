@@ -18,6 +18,7 @@ SHAPES = [
 ]
 AXES = ([0], [2], [0, 2], [0, 1, 2])
 EXACT = ("Max", "Min", "All", "Any", "ArgMax", "ArgMin")
+REDUCTIONS = EXACT + ("Sum", "Mean", "Prod", "BiasAddGrad", "L2Loss", "Softmax", "LogSoftmax")
 NAN, INF = np.nan, np.inf
 
 
@@ -93,7 +94,9 @@ def run(graph, placeholder, fetches, config, arrays):
             values, nodes = executed_nodes(session, wanted, {placeholder: x})
             # A reduction of one element is that element, NaN too: kernels for any length may leave it to TF.
             assert fallbacks() == before or 1 in x.shape, x.shape
-            names += [n.name for n in nodes if n.op in ("AscBackend", "FusedAscBackend")]
+            ran = [n.name for n in nodes if n.op in ("AscBackend", "FusedAscBackend")]
+            assert not ran or not [n.op for n in nodes if n.op in REDUCTIONS]
+            names += ran
             results.append(values)
     return results, names
 
@@ -158,9 +161,7 @@ def test_every_reduction(dtype):
 
     arrays = list(feeds(dtype))
     plain, fused, names = pair(build, arrays)
-    with tf.Graph().as_default():
-        expected = len(sources(tf.compat.v1.placeholder(dtype, [None, None, None])))
-    assert len(set(names)) >= expected * 0.4, names  # those along the same axes share an op
+    assert any(name.startswith("autofuse_reduce_") for name in names)
     for x, a, b in zip(arrays, plain, fused):
         for name in a:
             compare(name, x, a[name], b[name])
