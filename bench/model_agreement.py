@@ -111,7 +111,8 @@ def _fused(name, build):
     output = next(n for n in graph.nodes if n.type == "Output")
     dtype = graph.tensor(output.inputs[0]).dtype
     return FusedGraph("autofuse_pointwise_0_model", "pointwise",
-                      tuple(KernelIO(d, dims) for d, dims in inputs), (KernelIO(dtype, (S0, S1)),), sizes, (), (graph,), tuple(name.split()))
+                      tuple(KernelIO(d, dims) for d, dims in inputs), (KernelIO(dtype, (S0, S1)),),
+                      sizes, (), (graph,), tuple(name.split()))
 
 
 def _case(name, fused, models, library, shape, machine):

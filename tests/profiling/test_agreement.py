@@ -10,6 +10,7 @@ from tf_autofuse.tiling.helper_costs import HELPERS
 sys.path.insert(0, str(model_agreement.ROOT / "scripts"))
 import derive_helper_costs  # noqa: E402
 
+pytestmark = pytest.mark.once  # the kernels are C++, built by whatever Python
 SOME = ("Abs Exp", "column", "softmax")
 
 
@@ -40,10 +41,10 @@ def test_every_helper_has_a_derived_cost():
 
 
 def test_derived_costs_are_those_of_the_helpers_instructions():
-    forms = [f for f in derive_helper_costs.helper_forms()
-             if derive_helper_costs.key_of(f) in (("Tanh", "float32"), ("Ge", "int32"), ("Cast", "float32->int8"))]
+    chosen = (("Tanh", "float32"), ("Ge", "int32"), ("Cast", "float32->int8"))
+    forms = [f for f in derive_helper_costs.helper_forms() if derive_helper_costs.key_of(f) in chosen]
     run = ascend_forms.library(list(ascend_forms.forms()))
     for form in forms:
         k, b = derive_helper_costs.line(run, form)
-        assert HELPERS[derive_helper_costs.key_of(form)] == (pytest.approx(k, abs=1e-4), pytest.approx(b, abs=0.1))
+        assert HELPERS[derive_helper_costs.key_of(form)] == pytest.approx((k, b), rel=2e-3)
     assert len(forms) == 3

@@ -97,6 +97,7 @@ GOOD = {
     "hazard_load_flag",
     "hazard_through_scalar",
     "hazard_queues_good",
+    "queue_turns",
     "overlap_same",
     "accumulate_repeats",
     "event_sync",
@@ -139,6 +140,7 @@ def test_good_kernels(run, name):
         "blocks_same": x,
         "tiling_key": x,
         "event_sync": 2 * x,
+        "queue_turns": x * 0 + (np.arange(64) < 2),
     }
     if name in expect:
         assert (y == expect[name]).all()

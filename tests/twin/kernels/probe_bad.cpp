@@ -167,6 +167,16 @@ KERNEL("hazard_scalar_write", Bench k(args); k.a.SetValue(0, 1.0f); Add(k.b, k.a
 // The scalar unit waited for V, so what it issues next is behind V too.
 KERNEL("hazard_through_scalar", Bench k(args); Add(k.b, k.a, k.a, 64); SetFlag<HardEvent::V_S>(EVENT_ID0);
        WaitFlag<HardEvent::V_S>(EVENT_ID0); DataCopyPad(k.out, k.b, {1, 256, 0, 0, 0}););
+// Two buffers take turns although the first is free again: the second load need not wait for the first's
+// reader.
+KERNEL("queue_turns", TPipe pipe; TQue<TPosition::VECIN, 1> q; pipe.InitBuffer(q, 2, 256); uint64_t at[3];
+       for (uint64_t& a : at) {
+         LocalTensor<float> t = q.AllocTensor<float>();
+         a = t.GetPhyAddr();
+         q.FreeTensor(t);
+       } GlobalTensor<float> out;
+       out.SetGlobalBuffer(reinterpret_cast<float*>(args[1]), 64); out.SetValue(0, float(at[0] != at[1]));
+       out.SetValue(1, float(at[0] == at[2])););
 KERNEL(
     "hazard_queues_good", Queues k; GlobalTensor<float> in, out;
     in.SetGlobalBuffer(reinterpret_cast<float*>(args[0]), 64);
