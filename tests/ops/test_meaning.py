@@ -46,6 +46,8 @@ def constants_of(name, dtype):
         return [1, 2, 3, 4, 5, 7, 10, 100] + ([-2, -3, -7] if dtype.kind == "i" else [])
     if dtype.is_integer and name == "Pow":
         return [0, 1, 2, 3, 5, 10, 64]
+    if name == "Pow":
+        return [None, 2, -1, 3]
     return [None]
 
 

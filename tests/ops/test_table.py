@@ -217,6 +217,7 @@ def test_powers_with_small_constants_become_arithmetic():
                             Value(np.float32(exponent), FLOAT32, exponent))
         return seen
     assert calls(2.0) == ["Mul"] and calls(-1.0) == ["Div"] and calls(2.5) == ["Pow"]
+    assert calls(3.0) == ["Mul", "Mul"]
 
 
 def test_a_constant_operand_with_dims_still_shapes_the_result():
