@@ -222,6 +222,18 @@ def chain() -> Family:
                   [(FLOAT32, (40, 300)), (FLOAT32, (7, 100))], (((300, 40), (7, 100)),))
 
 
+def computed_table(size=300, count=70) -> Family:
+    """Single elements of what an earlier nest has computed."""
+    first = builder((size,), "first")
+    first.workspace_store(first.op("Abs", first.load(first.data(0, FLOAT32), (1,))), 0)
+    second = builder((3, count), "second")
+    index = second.load(second.data(1, INT32), (0, 1))
+    x = second.gather(second.workspace(0, FLOAT32), index, (1, 1), (100, 0), 1, 100)
+    second.store(second.op("Neg", x), 0)
+    return family("Abs_GatherV2_Neg", (first, second), [(FLOAT32, (size,)), (INT32, (count,))],
+                  [(FLOAT32, (3, count))], (((size,), (count,)),), 100)
+
+
 _ROWS = tuple(((r, c),) for r, c in (
     (1024, 256), (7, 1000), (1, 1), (3, 17), (2, 50000), (1, 100000), (0, 7), (7, 0)))
 
@@ -246,7 +258,7 @@ def families() -> Dict[str, Family]:
         "transpose_64": transpose((50, 70), (1, 0), INT64),
         "transposed_store": transposed_store(), "every_other": every_other(FLOAT32),
         "embedding": embedding(), "pooling": pooling(), "columns_by_index": columns_by_index(),
-        "chain": chain(),
+        "chain": chain(), "computed_table": computed_table(),
     }
     made["transpose"] = transpose((S0, S1), (1, 0), dims=tuple(
         (d, d[::-1]) for d in ((5, 7), (1, 9), (9, 1), (600, 700), (3, 2000), (0, 5))))

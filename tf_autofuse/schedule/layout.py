@@ -264,13 +264,13 @@ def transpose_plan(tile: Tile, source: Layout, result: Layout, whole: bool) -> T
 
 
 def gather_plan(tile: Tile, layout: Layout, index: Layout, node: AscNode, gm_strides: Dict[int, Size],
-                gm_offset: Size, by_rows: bool, whole: bool) -> GatherPlan:
+                gm_offset: Size, by_rows: bool, spread: bool, whole: bool) -> GatherPlan:
     """A Gather of the tensor laid out as `layout` by the index tensor laid out as `index`: one call for the
-    innermost axis of the index (and, by rows, the row), loops for the others."""
+    innermost axis of the index (and, by rows, the row), loops for the others. spread: rows of one element."""
     sizes = dict(zip(layout.pattern, tile.live_sizes(layout, whole)))
     dst, idx = dict(zip(layout.pattern, layout.strides)), dict(zip(index.pattern, index.strides))
     called = index.pattern[-1:]
-    if by_rows:
+    if by_rows and not spread:
         row = layout.pattern[-1]
         cols, inside = sizes[row], called + (row,)
     else:

@@ -210,11 +210,16 @@ class TileGraph:
         index, innermost = self.nodes[inputs[1]], node.pattern[-1:]
         node.gathers_rows = bool(innermost) and innermost[0] not in index.pattern and known_equal(
             self.gm_strides(node)[innermost[0]], 1)
-        if not node.gathers_rows and self.nodes[inputs[0]].type == "Workspace":
-            raise ScheduleRefusal("%s reads single elements of what this kernel computes" % n.name)
         node.hoisted = self._may_hoist and index.hoisted and not any(
             extends(n.y, self._position[a]) for a in self.split.outer_loops)
         self._put(node)
+        if not node.gathers_rows and self.nodes[inputs[0]].type == "Workspace":
+            # Other cores wrote it: copies see that, the scalar unit's cache may not.
+            node.gathers_rows = node.spread = True
+            step = TileNode(self._fresh("removepad"), "RemovePad", [node.name], node.dtype, node.pattern,
+                            None, n.origin)
+            step.hoisted = node.hoisted
+            self._alias[node.name] = self._put(step)
 
     def _add_compute(self, n: AscNode, inputs: List[str]) -> None:
         if n.type not in self.table:
@@ -373,7 +378,7 @@ class TileGraph:
         self._needs = set()
         for n in self.nodes.values():
             if n.spread:
-                continue
+                continue  # its elements are at 32 B, whatever its rows
             if n.type == "Transpose":
                 self._needs.update((n.pattern, self.nodes[n.inputs[0]].pattern))
             elif self._is_row_broadcast(n):
