@@ -145,6 +145,19 @@ def test_composed_ops():
     assert len(run(g, x=(2, 3, 4, 5)).regions) == 1
 
 
+def test_cross_entropy_without_its_gradient():
+    for both in (False, True):
+        g = GraphBuilder()
+        x, labels = g.arg("x", FLOAT32, ("b", 5)), g.arg("y", FLOAT32, ("c", 5))
+        loss = g.node("SoftmaxCrossEntropyWithLogits", [g.op("Relu", x), labels],
+                      [(1, g.shape(("b",))), (1, g.shape(("b", 5)))])
+        g.ret(g.reduce("Mean", Tensor(loss), [0]), *([Tensor(loss, 1)] if both else []))
+        result = plan(g.view(), keep_config(), "host") if both else run(g, x=(3, 5), y=(3, 5))
+        (decision,) = [d for d in result.decisions if d.node == loss]
+        assert decision.code == (reasons.OUTPUT_OUTSIDE.name if both else "")
+        assert both or [len(r.fused.guards) for r in result.regions] == [1]
+
+
 def batch_norm(attrs, **kw):
     g = GraphBuilder()
     x = g.arg("x", kw.get("dtype", FLOAT32), ("b", 2, 2, 3))

@@ -105,6 +105,7 @@ def tf_op(name, arrays, **attrs):
         values = [tf.constant(a) for a in arrays]
         names = {"FusedBatchNormV3": ("x", "scale", "offset", "mean", "variance"),
                  "Sum": ("input", "axis"), "Mean": ("input", "axis"), "L2Loss": ("t",),
+                 "SoftmaxCrossEntropyWithLogits": ("features", "labels"),
                  "BiasAddGrad": ("out_backprop",)}.get(name, ("logits",))
         result = getattr(tf.raw_ops, name)(**dict(zip(names, values)), **attrs)
         return session.run(result[0] if isinstance(result, tuple) else result)
@@ -130,6 +131,14 @@ def test_composed_ops(name, dtype, rtol):
 def test_special_values_in_rows(row):
     for name in ("Softmax", "LogSoftmax"):
         check_op(name, [np.array([row, [1, 2, 3]], np.float32)], 1e-6)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 2e-6), (np.float64, 1e-14), (np.float16, 2e-3)])
+def test_cross_entropy(dtype, rtol):
+    for shape in ((3, 7), (1, 1), (4, 2)):
+        features = (3 * data(FLOAT32, shape)).astype(dtype)
+        labels = np.eye(*shape).astype(dtype)
+        check_op("SoftmaxCrossEntropyWithLogits", [features, labels], rtol)
 
 
 def test_bias_gradient_of_channels_first():

@@ -86,6 +86,7 @@ _ARITY = dict.fromkeys("""
     TanhGrad InvGrad ReciprocalGrad SqrtGrad RsqrtGrad Fill
 """.split(), 2)
 _ARITY["ClipByValue"] = 3
+_ARITY["SoftmaxCrossEntropyWithLogits"] = 2
 _ARITY.update(dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), 5))
 #: Ranks of the inputs where these are not all matrices.
 _RANKS = dict.fromkeys(("BiasAdd", "BiasAddV1"), (2, 1))

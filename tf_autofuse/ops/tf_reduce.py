@@ -4,7 +4,7 @@ The axes are constant operands (Node.operand); an axis of one element is no redu
 are computed in float32, sums too, where TF adds up in 16 bits.
 """
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
-from tf_autofuse.ops.composing import COMMON, FLOATS, INTEGERS, REALS, literal
+from tf_autofuse.ops.composing import COMMON, FLOATS, INTEGERS, REALS, literal, require_same_shape
 from tf_autofuse.ops.schema import Refusal, TfOp
 from tf_autofuse.ops.tf_arithmetic import safe_divisor
 
@@ -92,6 +92,16 @@ def _log_softmax(h, node, x):
     return h.call("Sub", shifted, h.call("Ln", h.reduce("Sum", h.call("Exp", shifted), axes, True)))
 
 
+def _cross_entropy(h, node, features, labels):
+    """The loss, TF's first output: sum(labels * (log(sum(exp(shifted))) - shifted))."""
+    if h.rank_of(features) != 2:
+        raise Refusal("The logits have rank %d, not 2." % h.rank_of(features))
+    require_same_shape(h, features, labels)
+    shifted, axes = _shifted(h, features)
+    logarithm = h.call("Ln", h.reduce("Sum", h.call("Exp", shifted), axes, True))
+    return h.reduce("Sum", h.call("Mul", labels, h.call("Sub", logarithm, shifted)), axes, False)
+
+
 def _batch_norm(h, node, x, scale, offset, mean, variance):
     if node.attr("is_training", True):
         raise Refusal("FusedBatchNorm in training updates statistics.")
@@ -141,6 +151,9 @@ ROWS = (
          "exp(x - max) over the sum of the row. NaN or inf in a row make all of it NaN."),
     _row("LogSoftmax", REALS, _log_softmax, "ulp",
          "x - max - log of the row's sum of exp(x - max). NaN or inf in a row make all of it NaN."),
+    _row("SoftmaxCrossEntropyWithLogits", REALS, _cross_entropy, "ulp",
+         "The loss, where nothing reads the gradient: the sum of labels * (log of the row's sum of exp(x - max) "
+         "- (x - max)), for labels of the logits' shape.", 2),
     _row(("FusedBatchNormV2", "FusedBatchNormV3"), (FLOAT32, FLOAT16), _batch_norm, "ulp", _NORM, 5,
          "elementwise"),
     _row("FusedBatchNorm", (FLOAT32,), _batch_norm, "ulp", _NORM, 5, "elementwise"),
