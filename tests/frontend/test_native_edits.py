@@ -235,13 +235,15 @@ def test_copies_that_nothing_else_reads_go_with_the_region(native):
 
 
 def test_copies_that_something_else_reads_stay(native):
-    """The region gives a, which the Shape that stays reads; that is no cycle, as the fused node reads no Shape."""
+    """The region gives a, which the Shape that stays reads; that is no cycle, as the fused node reads no
+    Shape."""
     editing = Editing(native, shaped_and_read)
     result, rejections = editing.apply(copying(editing, outputs=[(editing.at["r"], 0), (editing.at["a"], 0)]))
     assert not rejections
     by_name = {n.name: n for n in result.node}
     assert set(by_name) == {"x", "autofuse_test", "shape", "s", "s/y", "other"}
-    assert list(by_name["shape"].input) == ["autofuse_test:1"] and list(by_name["autofuse_test"].input) == ["x"]
+    assert list(by_name["shape"].input) == ["autofuse_test:1"]
+    assert list(by_name["autofuse_test"].input) == ["x"]
     (function,) = result.library.function
     assert {n.name for n in function.node_def} == {"a", "b", "r", "shape", "s", "s/y"}
 
@@ -252,10 +254,12 @@ def test_what_a_copy_that_stays_reads_must_be_an_output(native):
     assert "shape reads a:0, which is no output" in rejection["reason"]
 
 
-@pytest.mark.parametrize("copies, expected", [(("s", "s/y"), "which is no input"), (("shape", "s", "s/y", "s"), "twice")])
+@pytest.mark.parametrize(
+    "copies, expected", [(("s", "s/y"), "s reads shape:0, which is no input"), (("shape", "s", "s/y", "s"), "listed twice")]
+)
 def test_copies_are_checked_as_nodes_are(native, copies, expected):
     editing = Editing(native, shaped)
     made = copying(editing, outputs=[(editing.at["r"], 0)])
     made["copies"] = [editing.at[n] for n in copies]
     _, (rejection,) = editing.apply(made)
-    assert expected in rejection["reason"] or "read by no node" in rejection["reason"]
+    assert expected in rejection["reason"]

@@ -1,8 +1,8 @@
-"""Plans of TF graphs, checked against TF: each region is evaluated on numpy (ir/evaluate.py) over the tensors that
-TF computes, and must give the tensors that TF computes.
+"""Plans of TF graphs, checked against TF: each region is evaluated on numpy (ir/evaluate.py) over the
+tensors that TF computes, and must give the tensors that TF computes.
 
-What is checked is thus lowering, fusion and emission, whatever targets can run. The session runs without fusion; the
-native side's columns are recorded on the way.
+What is checked is thus lowering, fusion and emission, whatever targets can run. The session runs without
+fusion; the native side's columns are recorded on the way.
 """
 
 import re

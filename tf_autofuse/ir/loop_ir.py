@@ -369,9 +369,13 @@ def round_to(value: float, dtype: DType) -> float:
     raise ValueError("a virtual cast to %s" % dtype.name)
 
 
+#: What gives the same value everywhere where its argument does.
+_MAPS = (Broadcast, View, Same, Permute, Slice)
+
+
 def constant_of(expr: Expr) -> Optional[Constant]:
     """The Constant that every element of expr is, as far as its form shows it."""
-    while isinstance(expr, (Broadcast, View, Same, Permute, Slice)) or (isinstance(expr, Cast) and expr.virtual):
+    while isinstance(expr, _MAPS) or (isinstance(expr, Cast) and expr.virtual):
         expr = expr.args[0]
     return expr if isinstance(expr, Constant) else None
 

@@ -58,8 +58,8 @@ class Span(NamedTuple):
 
     size: the dim's own size where it may be broadcast at run time (then 1, or the product of the axes), None
     where it surely extends along the axes. radix: how many values the digit has in the dim; None: `size`, or
-    the product of the axes, and then begin is 0 and step 1. Without axes the index is fixed. inner: in the place
-    of axes, digits of which the index is made (a slice over several, of which one is sliced itself)."""
+    the product of the axes, and then begin is 0 and step 1. Without axes the index is fixed. inner: in the
+    place of axes, digits of which the index is made (a slice over several, of which one is sliced itself)."""
 
     axes: Tuple[int, ...]
     size: Optional[Size] = None
@@ -136,8 +136,8 @@ class Layout(NamedTuple):
         return Place(tuple(strides), offset, tuple(reversed(steps)))
 
     def _digits(self, group: Sequence[Span], below: Size, strides: List[Optional[Size]]) -> Tuple[Size, Size]:
-        """Sets the strides of the group's axes, `below` being that of its innermost digit; gives the offset and
-        the stride of what comes above."""
+        """Sets the strides of the group's axes, `below` being that of its innermost digit; gives the offset
+        and the stride of what comes above."""
         offset: Size = 0
         for span in reversed(group):
             inner: Size = 1
@@ -245,8 +245,8 @@ class _Placer:
         return self.regroup([Span((a,)) for a in whole], root.dims, first.dims)
 
     def anchored(self, expr: Expr, seen: Set[int]) -> Optional[Groups]:
-        """Where expr stands if what it is computed from stays where it stands already; None where that does not
-        tell. seen: expressions of which that is known."""
+        """Where expr stands if what it is computed from stays where it stands already; None where that does
+        not tell. seen: expressions of which that is known."""
         if expr.index in seen:
             return None
         seen.add(expr.index)
@@ -389,7 +389,8 @@ class _Placer:
         if isinstance(expr, Gather):
             return groups[expr.axis : expr.axis + len(arg.dims)]
         if isinstance(expr, Concat):
-            raise NoCommonAxes("a concat of dims [%s] cannot be cut into parts" % ", ".join(map(str, expr.dims)))
+            dims = ", ".join(map(str, expr.dims))
+            raise NoCommonAxes("a concat of dims [%s] cannot be cut into parts" % dims)
         return groups
 
     @staticmethod
@@ -400,7 +401,8 @@ class _Placer:
             return group
         if all(span.radix is None for span in group):
             return (Span(tuple(a for span in group for a in span.axes), own),)
-        if len(group) == 1 and group[0].size is None and not group[0].inner:  # the slice of a dim that may be broadcast
+        if len(group) == 1 and group[0].size is None and not group[0].inner:
+            # The slice of a dim that may be broadcast.
             (span,) = group
             return (Span(span.axes, own, stride_or_zero(own, span.begin), span.step, own),)
         raise NoCommonAxes("a slice of the dim %s, which may be broadcast to %s" % (own, full))

@@ -268,7 +268,9 @@ class _Cutter:
             return window
         if isinstance(expr, View):
             ends = _through_view(expr.dims, arg.dims, Cut(axis, (window.begin, window.begin + window.size)))
-            return _NO_WAY if ends is None else Window(ends.axis, ends.starts[0], ends.starts[1] - ends.starts[0])
+            if ends is None:
+                return _NO_WAY
+            return Window(ends.axis, ends.starts[0], ends.starts[1] - ends.starts[0])
         if isinstance(expr, Slice) and any(isinstance(e, Concat) for e in reachable(expr.args)):
             begin, step = window.begin * expr.step[axis] + expr.begin[axis], expr.step[axis]
             if step == 1 or (is_static(window.size) and window.size > 0):

@@ -1,9 +1,10 @@
 """From the bodies of one op's loop nests to its HintGraphs and FusedGraph.
 
-On entry: for each loop nest stores over loop expressions (ir/loop_ir.py) that have common axes, or whose parts have, and the
-tensors that the fused op reads. A tensor that one loop nest stores and a later one loads becomes a Workspace. On exit: a complete FusedGraph, symbols named by the kernel's own inputs.
-Broadcast nodes stand as late as possible: every node is computed over the axes that its operands extend
-along, and widened only where it meets a larger one.
+On entry: for each loop nest stores over loop expressions (ir/loop_ir.py) that have common axes, or whose
+parts have, and the tensors that the fused op reads. A tensor that one loop nest stores and a later one loads
+becomes a Workspace. On exit: a complete FusedGraph, symbols named by the kernel's own inputs. Broadcast
+nodes stand as late as possible: every node is computed over the axes that its operands extend along, and
+widened only where it meets a larger one.
 """
 
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
@@ -12,7 +13,18 @@ from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import DType
-from tf_autofuse.ir.loop_ir import Call, Cast, Constant, Gather, Load, Reduce, SizeValue, Store, Tensor, loads_of
+from tf_autofuse.ir.loop_ir import (
+    Call,
+    Cast,
+    Constant,
+    Gather,
+    Load,
+    Reduce,
+    SizeValue,
+    Store,
+    Tensor,
+    loads_of,
+)
 from tf_autofuse.ir.loop_layout import Groups, NoCommonAxes, Place, Spot
 from tf_autofuse.ir.loop_parts import Part, Placement, placements
 from tf_autofuse.lowering.symbols import Dims, RegionSizes, SymbolTable, UnreadableSize

@@ -40,6 +40,7 @@ VALUES: Dict[str, Tuple[int, ...]] = {
     "Gather": (0, 1),
     "GatherV2": (0, 1),
 }
+_MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 #: Most elements that a mirrored padding adds in front of or behind a dim.
 MAX_MIRRORED = 8
 #: Kinds of rows that are lowered here: the names of fusion families.
@@ -137,7 +138,7 @@ class _Move:
     def strided_slice(self, args: List[Expr]) -> List[Expr]:
         (x,) = args
         spec = [self.operand(i, what) for i, what in ((1, "begin"), (2, "end"), (3, "strides"))]
-        masks = {n: self.ref.attr(n + "_mask", 0) for n in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+        masks = {n: self.ref.attr(n + "_mask", 0) for n in _MASKS}
         begin: List[Size] = []
         dims: List[Size] = []
         step: List[int] = []
@@ -160,8 +161,11 @@ class _Move:
                 shown.append(1)
             else:
                 own = x.dims[len(dims)]
-                first, size, stride = self.range_of(own, None if on["begin"] else (b,), None if on["end"] else (e,),
-                                                    s, on["shrink_axis"], (b,))
+                if on["shrink_axis"]:
+                    first, size, stride = self.element_of(own, b, s)
+                else:
+                    bounds = (None if on["begin"] else (b,), None if on["end"] else (e,))
+                    first, size, stride = self.range_of(own, bounds[0], bounds[1], s)
                 begin.append(first), step.append(stride), dims.append(size)
                 if not on["shrink_axis"]:
                     shown.append(size)
@@ -169,16 +173,20 @@ class _Move:
         part = self.builder.slice(x, begin, dims, step, self.origin)
         return [self.builder.view(part, tuple(shown), self.origin)]
 
-    def range_of(self, own: Size, begin, end, stride, shrink: bool, index) -> Tuple[Size, Size, int]:
+    def element_of(self, own: Size, index, stride) -> Tuple[Size, Size, int]:
+        """Like `range_of`, of the one element at `index`."""
+        if stride is None or not is_static(stride):
+            raise self.refuse("its strides are not constants")
+        at = self.bound(index, own)
+        self.at_most(0, at)
+        self.at_most(at + 1, own)
+        return at, 1, 1
+
+    def range_of(self, own: Size, begin, end, stride) -> Tuple[Size, Size, int]:
         """(first element, how many, step) of one dim of a StridedSlice. begin, end: (value,), or None where a
         mask leaves them out."""
         if stride is None or not is_static(stride):
             raise self.refuse("its strides are not constants")
-        if shrink:
-            at = self.bound(index[0], own)
-            self.at_most(0, at)
-            self.at_most(at + 1, own)
-            return at, 1, 1
         if stride <= 0:
             raise self.refuse("a stride of %d: kernels read forwards only" % stride)
         first = self.clamped(self.bound(begin[0], own), own) if begin is not None else 0
@@ -319,7 +327,8 @@ class _Move:
             wide += [m, d] if repeated else [d]
             dims.append(d * m)
         view = self.builder.view(x, tuple(apart), self.origin)
-        return [self.builder.view(self.builder.broadcast(view, tuple(wide), self.origin), tuple(dims), self.origin)]
+        repeated = self.builder.broadcast(view, tuple(wide), self.origin)
+        return [self.builder.view(repeated, tuple(dims), self.origin)]
 
     def paddings(self, x: Expr, at: int = 1) -> List[Tuple[int, int]]:
         source = self.lowering.view.inputs[self.origin][at][0]
@@ -346,7 +355,9 @@ class _Move:
         edge = 1 if self.ref.attr("mode") == "REFLECT" else 0
         for axis, (before, after) in enumerate(self.paddings(x)):
             if max(before, after) > MAX_MIRRORED:
-                raise self.refuse("it mirrors more than %d elements: kernels read forwards only" % MAX_MIRRORED)
+                raise self.refuse(
+                    "it mirrors more than %d elements: kernels read forwards only" % MAX_MIRRORED
+                )
             own = x.dims[axis]
             self.at_most(max(before, after) + edge, own)
             left = [self.piece(x, axis, i, 1) for i in range(before - 1 + edge, edge - 1, -1)]

@@ -38,8 +38,9 @@ SEVERAL_APART = NodeVerdict(reasons.OUTPUT_OUTSIDE, "its outputs end up in diffe
 
 class Region(NamedTuple):
     """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output
-    number) in the order of the fused op's arguments. device: of all nodes. copies: ids of TF nodes that compute
-    sizes for these nodes: the fallback needs them too, the graph only where something else reads them."""
+    number) in the order of the fused op's arguments. device: of all nodes. copies: ids of TF nodes that
+    compute sizes for these nodes: the fallback needs them too, the graph only where something else reads
+    them."""
 
     fused: FusedGraph
     nodes: Tuple[int, ...]

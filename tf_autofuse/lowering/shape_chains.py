@@ -1,12 +1,12 @@
 """Arithmetic on shapes beside the regions: who reads what when the readers know the sizes by themselves.
 
-Why: tf.reshape(x, tf.stack([tf.shape(y)[0], 64])) is a view for a fused op, which knows y's dims. The ops that
-computed the operand need not run then, unless something else reads them. So a region reads the *sources* of such a
-chain (y, of which only the dims are looked at) in the place of its result, and the chain's nodes are copied into the
-region's fallback function; what nobody reads any more goes from the graph.
+Why: tf.reshape(x, tf.stack([tf.shape(y)[0], 64])) is a view for a fused op, which knows y's dims. The ops
+that computed the operand need not run then, unless something else reads them. So a region reads the
+*sources* of such a chain (y, of which only the dims are looked at) in the place of its result, and the
+chain's nodes are copied into the region's fallback function; what nobody reads any more goes from the graph.
 
-On entry: the lowered boxes and, per node, which inputs were taken as known (`known`). On exit: inputs and consumers
-as fusion is to see them. A folded node is *alive* where something reads its value all the same.
+On entry: the lowered boxes and, per node, which inputs were taken as known (`known`). On exit: inputs and
+consumers as fusion is to see them. A folded node is *alive* where something reads its value all the same.
 """
 
 from typing import Dict, FrozenSet, List, Mapping, Sequence, Set, Tuple
@@ -30,9 +30,9 @@ def may_go(view: GraphView, node: int) -> bool:
 
 
 class ShapeChains:
-    """folded: nodes that only compute known sizes. known: (node, input position) of boxed nodes that do not read
-    the folded node there. inputs: per node the tensors that it reads, sources in the place of chains; consumers:
-    the reverse, once each, ascending."""
+    """folded: nodes that only compute known sizes. known: (node, input position) of boxed nodes that do not
+    read the folded node there. inputs: per node the tensors that it reads, sources in the place of chains;
+    consumers: the reverse, once each, ascending."""
 
     def __init__(self, view: GraphView, folded: Set[int], known: Set[Tuple[int, int]]):
         self._view = view
@@ -99,11 +99,14 @@ class ShapeChains:
         return alive
 
     def copies_for(self, members: Sequence[int], loads: FrozenSet[Tensor]) -> Tuple[int, ...]:
-        """The nodes that the members' known inputs are computed by, with the constants that these read, ascending.
-        loads: tensors that the region reads as data; they are no copies."""
+        """The nodes that the members' known inputs are computed by, with the constants that these read,
+        ascending. loads: tensors that the region reads as data; they are no copies."""
         view, found = self._view, set()
         pending = [
-            view.inputs[m][at][0] for m in members for at in range(len(view.inputs[m])) if (m, at) in self._known
+            view.inputs[m][at][0]
+            for m in members
+            for at in range(len(view.inputs[m]))
+            if (m, at) in self._known
         ]
         while pending:
             node = pending.pop()

@@ -3,8 +3,8 @@
 None of them computes: their kinds are the names of fusion families, and lowering/moves.py makes index maps
 and parts of them. What they store is what they read, bit for bit.
 """
-from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT32, UINT64,
-                                   UINT8)
+from tf_autofuse.ir.dtypes import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8,
+                                   UINT32, UINT64, UINT8)
 from tf_autofuse.ops.composing import COMMON
 from tf_autofuse.ops.schema import TfOp
 
@@ -31,8 +31,8 @@ ROWS = (
     TfOp(("ConcatV2", "Concat"), "concat", COMMON + _UNSIGNED, _moved, "bits",
          "Copies bits; the axis is a constant."),
     TfOp(("Pack",), "concat", COMMON, _moved, "bits", "Copies bits."),
-    TfOp(("Tile",), "concat", _TILED, _moved, "bits", "Copies bits; multiples are constants or sizes of tensors.",
-         inputs=1),
+    TfOp(("Tile",), "concat", _TILED, _moved, "bits",
+         "Copies bits; multiples are constants or sizes of tensors.", inputs=1),
     TfOp(("Pad",), "concat", COMMON, _moved, "bits", "Copies bits, 0 around them; paddings are constants.",
          inputs=1, refuse=_NO_DOUBLE_FILL),
     TfOp(("PadV2",), "concat", COMMON, _moved, "bits",

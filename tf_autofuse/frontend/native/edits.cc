@@ -99,7 +99,7 @@ Status EditApplier::CheckNode(const Edit& edit, int index) {
   return Status::OK();
 }
 
-// A copy that only the region reads becomes a node of it; the others are kept, behind the members in `copies`.
+// A copy that only the region reads becomes a node of it; the others are kept in `copies`.
 Status EditApplier::TakeCopies(const Edit& edit, Region* region) {
   std::vector<std::pair<int, int>> order;  // rank, index
   for (int index : edit.copies) {
