@@ -205,7 +205,8 @@ class GatherPlan(NamedTuple):
     kind 'rows': dst[i * ub_stride + j] = gm[gm_offset + index[i] * index_stride + j] for i < count, j < cols;
         rows ub_stride apart, a multiple of 32 B. The result is a VECIN queue's, as a Load's.
     kind 'elements': dst[i] = gm[gm_offset + index[i] * index_stride] for i < count, by the scalar unit (never
-    of a Workspace, which other cores write behind its cache); VECCALC. limit: indices are in [0, limit). All in elements.
+    of a Workspace, which other cores write behind its cache); VECCALC.
+    limit: indices are in [0, limit). All in elements.
     """
 
     kind: str

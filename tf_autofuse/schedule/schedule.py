@@ -209,7 +209,8 @@ def _plan(tiles: TileGraph, node: TileNode, machine: Machine, limits: List[Limit
         return reduction(tile, tiles.layout(source), layout, dict(node.attrs)["axes"], node.hoisted)
     if node.type == "Gather":
         return gather_plan(tile, layout, tiles.layout(tiles.nodes[node.inputs[1]]), node.hint,
-                           tiles.gm_strides(node), tiles.gm_offset(node), node.gathers_rows, node.spread, node.hoisted)
+                           tiles.gm_strides(node), tiles.gm_offset(node), node.gathers_rows, node.spread,
+                           node.hoisted)
     if node.type == "Transpose":
         _need(tmp, _TRANSPOSE_TMP_BYTES)
         return transpose_plan(tile, tiles.layout(tiles.nodes[node.inputs[0]]), layout, node.hoisted)
