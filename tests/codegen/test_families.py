@@ -119,7 +119,8 @@ def test_the_way_follows_the_shape(kernels):
     assert active(kernels, "reduce_rows", ((0, 7),))[0] == []
 
 
-PLANS = [("reduce_columns", dims) for dims in ((65536, 768), (100000, 4096), (1000000, 16), (300000, 768))] + [
+PLANS = [
+    ("reduce_columns", dims) for dims in ((65536, 768), (100000, 4096), (1000000, 16), (300000, 768))] + [
     ("reduce_rows", dims) for dims in ((1, 60000000), (1 << 20, 3), (3, 1 << 20), (1000, 100000))] + [
     ("softmax", dims) for dims in ((4095, 8193), (1, 60000000), (100000, 1000))]
 

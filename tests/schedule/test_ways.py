@@ -1,4 +1,5 @@
-"""What schedule() makes of reductions, transposes and gathers, and the verifier by mutation of their plans."""
+"""What schedule() makes of reductions, transposes and gathers, and the verifier by mutation of
+their plans."""
 from dataclasses import replace
 
 import pytest
