@@ -1,8 +1,9 @@
 """What fusion does to the public example, step by step: `make demo` runs this.
 
-A TF 1.15 graph, relu(abs(data1) + data2), is run by TensorFlow alone and with the plugin. Shown are the machine, the
-region that was found, the fused op, its Ascend C source, the tiling, the check against TensorFlow, and the time; then
-the same for the host target's C kernel, which is what runs by default where there is no NPU.
+A TF 1.15 graph, relu(abs(data1) + data2), is run by TensorFlow alone and with the plugin. Shown are the
+machine, the region that was found, the fused op, its Ascend C source, the tiling, the check against
+TensorFlow, and the time; then the same for the host target's C kernel, which is what runs by default
+where there is no NPU.
 """
 import argparse
 import os
@@ -15,6 +16,7 @@ import numpy as np
 
 os.environ.setdefault("AUTOFUSE_FLAGS", "--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice;")
 os.environ.setdefault("AUTOFUSE_TARGET", "ascend")
+os.environ.setdefault("AUTOFUSE_BUILD", "sync")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow as tf  # noqa: E402

@@ -11,6 +11,9 @@ import pathlib
 
 import pytest
 
+#: Sessions in tests wait for their kernels, however long that takes, unless a test says otherwise.
+os.environ.setdefault("AUTOFUSE_BUILD", "sync")
+
 TF_ROOMS = ("differential", "frontend", "models")
 HERE = pathlib.Path(__file__).resolve().parent
 

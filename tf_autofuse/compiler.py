@@ -2,33 +2,54 @@
 
     GraphView -> Plan (regions) -> scheduled graphs -> KernelSources -> KernelBinaries
 
-Nothing here decides anything; the rooms do, and codegen/targets.py says which of them a target takes. A
-region that a stage cannot take ends as a RegionFailure (stage, reason, remedy) and the others go on: on exit
-every region of the plan is either compiled or failed, never lost.
+Nothing here decides anything; the rooms do, and codegen/targets.py says which of them a target takes.
+Regions of equal bodies share their kernel, and what kernel_store.py knows skips the stages after the
+plan. A region that a stage cannot take ends as a RegionFailure (stage, reason, remedy) and the others
+go on: on exit every region of the plan is compiled, failed or pending, never lost.
 """
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from tf_autofuse.background import Deliver, workshop
 from tf_autofuse.build.kernels import BuildFailure, BuildResult, KernelBinary, build_kernels
 from tf_autofuse.codegen.sources import KernelSources
-from tf_autofuse.codegen.targets import Target, target_named
+from tf_autofuse.codegen.targets import target_named
 from tf_autofuse.config import Config
 from tf_autofuse.ir.asc_graph import FusedGraph
-from tf_autofuse.ir.verify import verify_fused
+from tf_autofuse.kernel_store import KernelStore, Recipe, Result, StageFailure
+from tf_autofuse.lowering.bodies import Body
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.plan import Plan, Region, plan
+
+#: Seconds that a session waits for its kernels before the original ops run meanwhile (AUTOFUSE_BUILD=auto).
+PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
 class CompiledRegion:
-    """A region with everything that was made of it, stage by stage. scheduled: what the target's schedule
-    made."""
+    """A region with its kernel. What was made of it on the way is made again where somebody asks for it:
+    scheduled: what the target's schedule made."""
 
     region: Region
-    scheduled: Any
-    sources: KernelSources
     binary: KernelBinary
+    recipe: Recipe
+
+    @property
+    def scheduled(self) -> Any:
+        return self.recipe.schedule(self.region.fused)
+
+    @property
+    def sources(self) -> KernelSources:
+        return self.recipe.generate(self.region.fused, self.scheduled)
+
+
+@dataclass(frozen=True)
+class PendingRegion:
+    """A region whose kernel is still being made. key: under which it will be delivered."""
+
+    region: Region
+    key: str
 
 
 @dataclass(frozen=True)
@@ -51,48 +72,82 @@ class Compilation:
     failures: Tuple[RegionFailure, ...]
     timings: Tuple[Tuple[str, float], ...]
     machine: Any = None
+    pending: Tuple[PendingRegion, ...] = ()
 
 
 def compile_graph(view: GraphView, config: Config, target_name: str,
-                  observe: Optional[Callable[[str, object], None]] = None) -> Compilation:
-    """Compiles every region of the graph that can be fused. `observe(stage, value)` sees what flows at each
-    arrow."""
-    observe = observe or (lambda stage, value: None)
+                  deliver: Optional[Deliver] = None) -> Compilation:
+    """Compiles every region of the graph that can be fused. deliver(key, body, result) gets the kernels
+    that are not waited for, on another thread; without it all are waited for."""
     clock = _StageClock()
     target = target_named(target_name)
-    machine = target.machine(config)
-
+    recipe = Recipe(target, target.machine(config), config)
     the_plan = clock.run("lowering and fusion", lambda: plan(view, config, target_name))
-    observe("plan", the_plan)
-
+    kernels, keys = _kernels(the_plan.regions, recipe, clock, deliver)
+    compiled: List[CompiledRegion] = []
     failures: List[RegionFailure] = []
-    scheduled = clock.run("schedule", lambda: _each(
-        the_plan.regions, "schedule", failures,
-        lambda region: (region, _schedule(region.fused, config, target, machine))))
-    observe("schedule", scheduled)
-
-    generated = clock.run("codegen", lambda: _each(
-        scheduled, "codegen", failures,
-        lambda pair: (pair[0], pair[1], target.generate(pair[0].fused, pair[1], machine, config))))
-    observe("codegen", generated)
-
-    built = clock.run("build", lambda: build_kernels([sources for _, _, sources in generated], config))
-    compiled = []
-    for (region, impls, sources), result in zip(generated, built):
-        if isinstance(result, BuildFailure):
-            failures.append(RegionFailure(region, "build", result.reason, result.remedy))
+    pending: List[PendingRegion] = []
+    for region, key in zip(the_plan.regions, keys):
+        result = kernels.get(key)
+        if result is None:
+            pending.append(PendingRegion(region, key))
+        elif isinstance(result, StageFailure):
+            failures.append(RegionFailure(region, *result))
         else:
-            compiled.append(CompiledRegion(region, impls, sources, result))
-    result = Compilation(the_plan, tuple(compiled), tuple(failures), clock.timings, machine)
-    observe("build", result)
-    return result
+            compiled.append(CompiledRegion(region, result, recipe))
+    return Compilation(
+        the_plan, tuple(compiled), tuple(failures), clock.timings, recipe.machine, tuple(pending))
+
+
+def _kernels(regions, recipe: Recipe, clock: "_StageClock",
+             deliver: Optional[Deliver]) -> Tuple[Dict[str, Result], List[str]]:
+    """(what is there by key, each region's key). Keys that are missing are pending."""
+    if not regions:
+        return {}, []
+    store = clock.run("kernels known", lambda: KernelStore(recipe))
+    by_body: Dict[Body, str] = {}
+    keys = []
+    for region in regions:
+        body = region.emitted.body
+        if body not in by_body:
+            by_body[body] = store.key(body)
+        keys.append(by_body[body])
+    results: Dict[str, Result] = dict(clock.run("kernels known", lambda: store.find(list(by_body))))
+    missing = {key: body for body, key in by_body.items() if key not in results}
+    if not missing:
+        return results, keys
+    patience = _patience(recipe.config, deliver)
+    if patience is None:
+        results.update(store.make(list(missing.values()), clock.run))
+        return results, keys
+    made: Dict[str, Result] = {}
+
+    def take(key: str, body: Body, result: Result) -> None:
+        made[key] = result
+        deliver(key, body, result)
+
+    shop = workshop()
+    shop.start(store, missing, take)
+    if patience > 0:
+        clock.run("waiting for kernels", lambda: shop.wait(list(missing), patience))
+    results.update({key: made[key] for key in missing if key in made})
+    # What another graph ordered went to that graph's deliver.
+    results.update(store.find([body for key, body in missing.items() if key not in results]))
+    return results, keys
+
+
+def _patience(config: Config, deliver: Optional[Deliver]) -> Optional[float]:
+    """Seconds; None: for ever, on this thread."""
+    if deliver is None or config.strict or config.codegen_compile_debug or config.build in ("sync", "cached"):
+        return None
+    return 0.0 if config.build == "async" else PATIENCE
 
 
 def sources_of(fused: FusedGraph, config: Config, target_name: str) -> KernelSources:
     """The sources of one fused graph's kernel. Raises what a stage refuses with."""
     target = target_named(target_name)
-    machine = target.machine(config)
-    return target.generate(fused, _schedule(fused, config, target, machine), machine, config)
+    recipe = Recipe(target, target.machine(config), config)
+    return recipe.generate(fused, recipe.schedule(fused))
 
 
 def compile_fused(fused: FusedGraph, config: Config, target_name: str) -> BuildResult:
@@ -101,37 +156,8 @@ def compile_fused(fused: FusedGraph, config: Config, target_name: str) -> BuildR
     try:
         return build_kernels([sources_of(fused, config, target_name)], config)[0]
     except Exception as error:
-        return BuildFailure("%s: %s" % (type(error).__name__, error), "the node runs its fallback function",
-                            "",
-                            fused.name)
-
-
-def _schedule(fused: FusedGraph, config: Config, target: Target, machine) -> Any:
-    """In strict and debug mode the invariants of what goes in and of what comes out are checked, which takes
-    longer than the scheduling."""
-    verify = config.strict or config.codegen_compile_debug
-    if verify:
-        verify_fused(fused)
-    scheduled = target.schedule(fused, machine)
-    if verify:
-        target.verify(scheduled)
-    return scheduled
-
-
-def _each(items, stage: str, failures: List[RegionFailure], work):
-    """work(item) for each; an exception becomes the region's failure, since one region must not cost the
-    others."""
-    done = []
-    for item in items:
-        try:
-            done.append(work(item))
-        except Exception as error:
-            region = item if isinstance(item, Region) else item[0]
-            failures.append(RegionFailure(
-                region, stage, "%s: %s" % (type(error).__name__, error),
-                "the region runs as TensorFlow's own ops; set --codegen_compile_debug=true;--debug_dir=DIR "
-                "(AUTOFUSE_DFX_FLAGS) to keep its stages, and report them"))
-    return tuple(done)
+        reason = "%s: %s" % (type(error).__name__, error)
+        return BuildFailure(reason, "the node runs its fallback function", "", fused.name)
 
 
 class _StageClock:

@@ -164,10 +164,10 @@ ENVIRONMENT_ROWS: Tuple[Row, ...] = (
          "Most bytes of built kernels to keep; the least recently used go first."),
     _env("strict", "AUTOFUSE_STRICT", Bool(), False,
          "Turn a failure of the plugin, an unknown setting and a bad value into an error. For CI."),
-    _env("build", "AUTOFUSE_BUILD", Choice(words=("wait", "background", "cached")), "wait",
-         "wait: the first run waits for its kernels. background: TF's own ops run until they are there. "
-         "cached: call no compiler, what is not in the cache stays as TF has it.",
-         later=("background",)),
+    _env("build", "AUTOFUSE_BUILD", Choice(words=("auto", "sync", "async", "cached")), "auto",
+         "sync: a graph's first run waits for its kernels. async: TF's own ops run until they are there. "
+         "auto: sync for up to 5 seconds, then async. "
+         "cached: call no compiler, what is not in the cache stays as TF has it."),
     _env("twin_check", "AUTOFUSE_TWIN_CHECK", Bool(), True,
          "Check every Ascend C call of a kernel that runs on the host twin (UB bounds, alignment, queues, "
          "hazards)."),

@@ -231,8 +231,9 @@ def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
     that does not know its cost (-1) is judged by its bytes. With one thread there is nothing to decide."""
     costs = (1, 600, 700, 10 ** 18, -1)
     program = [sys.executable, "-m", "tests.frontend.native_groups", str(threads)]
-    done = subprocess.run(program + [libraries("GROUPS", COST=cost) for cost in costs], stdout=subprocess.PIPE,
-                          cwd=str(Path(__file__).parents[2]), check=True)
+    made = [libraries("GROUPS", COST=cost) for cost in costs]
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(program + made, stdout=subprocess.PIPE, cwd=root, check=True)
     found = iter(json.loads(done.stdout.decode().splitlines()[-1]))
     for cost in costs:
         for small_bytes in (0, 1 << 30):
@@ -244,7 +245,8 @@ def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
 @pytest.mark.parametrize("cost", [1, 10 ** 6])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_value_that_is_not_for_the_kernel(native, libraries, key, capfd, cost, strict):
-    """No error and no warning, however often: the original op gives the result, and the kernel stays in use."""
+    """No error and no warning, however often: the original op gives the result, and the kernel stays in
+    use."""
     native.set_strict(strict)
     native.register_kernel(key, meta(libraries("VALUES", COST=cost), "VALUES"))
     fused = Fused(key, "VALUES")
@@ -265,7 +267,8 @@ def test_warnings_show_whatever_tensorflow_logs(native, libraries, key, capfd, m
     fused = Fused(key)
     fused(random(4, 8), random(4, 8))
     fused(random(4, 8), random(4, 8))
-    assert capfd.readouterr().err.count("tf_autofuse: kernel test_sum is not for the types of autofuse_test") == 1
+    line = "tf_autofuse: kernel test_sum is not for the types of autofuse_test"
+    assert capfd.readouterr().err.count(line) == 1
 
 
 def test_the_same_kernel_registered_again_keeps_the_plans(native, libraries, key):

@@ -88,13 +88,39 @@ def test_unwritable_attributes_are_refused():
         to_bytes(replace(fused, graphs=(fused.graphs[0].with_nodes(nodes),)))
 
 
+def renamed(fused, name, origin):
+    names = dict(zip(fused.origin, origin))
+    graphs = tuple(
+        replace(g, name=name + g.name[len(fused.name):] if g.name.startswith(fused.name) else g.name,
+                nodes=tuple(replace(n, origin=tuple(names.get(o, o) for o in n.origin)) for n in g.nodes))
+        for g in fused.graphs)
+    return replace(fused, name=name, origin=origin, graphs=graphs)
+
+
+@pytest.mark.parametrize("name", sorted(samples.ALL))
+def test_names_stand_in_the_header_only(name):
+    fused = samples.ALL[name]()
+    other = renamed(fused, "another", tuple("#%d" % i for i in range(len(fused.origin))))
+    body = proto.body_bytes(fused)
+    assert proto.body_bytes(other) == body
+    assert proto.with_header(body, other.name, other.origin) == to_bytes(other)
+    assert from_bytes(to_bytes(other)) == other
+
+
+def test_names_from_elsewhere_are_kept():
+    fused = samples.run_time_broadcast()
+    nodes = tuple(replace(n, origin=("#1", "elsewhere")) for n in fused.graphs[0].nodes)
+    odd = replace(fused, graphs=(replace(fused.graphs[0], name="#+odd", nodes=nodes),))
+    assert from_bytes(to_bytes(odd)) == odd
+
+
 def test_a_newer_format_is_refused_with_a_remedy():
     message = autofuse_pb2.FusedGraph.FromString(to_bytes(samples.fill()))
     message.format = proto.FORMAT + 1
     with pytest.raises(FormatError) as caught:
         from_bytes(message.SerializeToString())
     assert str(caught.value) == (
-        "the fused graph fill has format 2; this version of tf_autofuse reads formats up to 1: "
+        "the fused graph fill has format 3; this version of tf_autofuse reads formats up to 2: "
         "upgrade it here, or optimize the graph again with this version"
     )
 

@@ -4,7 +4,7 @@ One folder per key holds everything about one build: the shared object, the sour
 is the transaction: it is filled under a temporary name, synced, and renamed into place, so that a reader
 finds all of it or nothing, whenever a writer was killed. Files are never changed once they are in place.
 
-    <root>/<kind>/<first two digits>/<key>/{manifest.json, files...}    kind: kernel | archive
+    <root>/<kind>/<first two digits>/<key>/{manifest.json, files...}    kind: one of KINDS
     <root>/incoming/<key>-<random>/         being written, or on its way out
     <root>/locks/<two digits>.lock          so that one process builds and others wait
 
@@ -33,7 +33,7 @@ from tf_autofuse.build.problem import Problem
 from tf_autofuse.build.storage import Storage, configured_root, temporary_storage
 
 MANIFEST = "manifest.json"
-KINDS = ("kernel", "archive")
+KINDS = ("kernel", "archive", "region", "answer")
 DEFAULT_MAX_BYTES = 2 << 30
 #: Leftovers of killed writers are swept when they are older than this (seconds); longer than any build.
 STALE_AFTER = 3600.0

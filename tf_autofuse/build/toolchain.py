@@ -14,7 +14,7 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from tf_autofuse.build.problem import Problem
 
@@ -66,12 +66,17 @@ class Run(NamedTuple):
 
 _versions: Dict[Tuple, str] = {}
 _versions_lock = threading.Lock()
+_running: Set[subprocess.Popen] = set()
+_running_lock = threading.Lock()
+_stopping = threading.Event()
 
 
 def run(command: Sequence[str], cwd: str, patience: float = PATIENCE) -> Run:
     """Run to the end. Raises OSError where the program can't be started. A program past its patience is
     stopped and reported as code -SIGKILL; so is it when this thread is interrupted."""
     environ = dict(os.environ, LC_ALL="C", TMPDIR=cwd)
+    if _stopping.is_set():
+        raise OSError("the process ends")
     process = subprocess.Popen(
         list(command),
         cwd=cwd,
@@ -81,6 +86,10 @@ def run(command: Sequence[str], cwd: str, patience: float = PATIENCE) -> Run:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
+    with _running_lock:
+        _running.add(process)
+    if _stopping.is_set():  # it began just before
+        _stop(process)
     try:
         output, _ = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -90,7 +99,18 @@ def run(command: Sequence[str], cwd: str, patience: float = PATIENCE) -> Run:
         _stop(process)
         process.communicate()
         raise
+    finally:
+        with _running_lock:
+            _running.discard(process)
     return Run(process.returncode, output.decode("utf-8", "replace"))
+
+
+def stop_all() -> None:
+    """Stops every program that `run` is at, and lets it start no other: for the process's end."""
+    _stopping.set()
+    with _running_lock:
+        for process in _running:
+            _stop(process)
 
 
 def _stop(process) -> None:

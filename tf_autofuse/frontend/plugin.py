@@ -1,11 +1,14 @@
 """The Python half of the graph passes: what the native side calls, and what it gets back.
 
-`activate()` loads the native extension and hands it the callables; from then on the native passes act in every
-session whose ConfigProto names one of our optimizers. Nothing here raises into TF: the native side turns an
-exception into an unchanged graph and one warning (or, in strict mode, an error).
+`activate()` loads the native extension and hands it the callables; from then on the native passes act in
+every session whose ConfigProto names one of our optimizers. Nothing here raises into TF: the native side
+turns an exception into an unchanged graph and one warning (or, in strict mode, an error).
 
-The compiler is imported by the first graph that wants it: a process that never uses the plugin does not pay for it.
+The compiler is imported by the first graph that wants it: a process that never uses the plugin does not
+pay for it.
 """
+import functools
+import gc
 import os
 import sys
 import threading
@@ -16,7 +19,7 @@ from tf_autofuse import diagnostics
 from tf_autofuse.config import Config
 from tf_autofuse.frontend import npu_face
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # importing tensorflow may activate the plugin on this very thread
 _native = None
 #: The settings of the graph that this thread is at.
 _seen = threading.local()
@@ -35,6 +38,8 @@ def activate() -> None:
         if _native is not None:
             return
         import tensorflow  # noqa: F401  the extension's symbols come from TF's libraries
+        if _native is not None:
+            return
         from tf_autofuse.frontend import _native as module
         _register(module)
         from tf_autofuse.frontend import profiler
@@ -69,21 +74,22 @@ def _read_config(context: Dict[str, Any]) -> Config:
 
 
 def _config_of(context: Dict[str, Any]) -> Config:
-    """The settings for this graph: those that `_wants`, which the native side asks first and on the same thread, has read,
-    so that they are read once and the same for all that happens to the graph."""
+    """The settings for this graph: those that `_wants`, which the native side asks first and on the same
+    thread, has read, so that they are read once and the same for all that happens to the graph."""
     if getattr(_seen, "graph", None) == _identity(context):
         return _seen.config
     return _read_config(context)
 
 
 def _identity(context: Dict[str, Any]):
-    return (context.get("session"), context.get("function_name"), context.get("signature"), context.get("parameter_map"))
+    return tuple(context.get(name) for name in ("session", "function_name", "signature", "parameter_map"))
 
 
 def _wants(context: Dict[str, Any]) -> bool:
     if context.get("entry") == "NpuOptimizer" and _real_npu_bridge_loaded():
         return False
-    return _read_config(context).enable_autofuse
+    config = _read_config(context)
+    return config.enable_autofuse
 
 
 def _real_npu_bridge_loaded() -> bool:
@@ -93,37 +99,93 @@ def _real_npu_bridge_loaded() -> bool:
 
 
 def _graph_pass(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, Any]]:
-    from tf_autofuse.compiler import compile_graph
-    from tf_autofuse.frontend import rewrite
-    from tf_autofuse.lowering.graph_view import GraphView
+    # Most of what a pass makes lives on; looking through it for cycles takes as long as the pass itself.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _fuse(columns, context)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, Any]]:
+    from tf_autofuse.frontend import answers
     from tf_autofuse.report import journal
-    from tf_autofuse.runtime import registry
     from tf_autofuse.runtime.target import choose_target
 
     start = time.perf_counter()
     config = _config_of(context)
     target = choose_target(config)
-    view = GraphView.from_columns(columns)
-    compilation = compile_graph(view, config, target)
-    for failure in compilation.failures:
-        diagnostics.warn_region(failure.region.fused.name, "%s failed: %s" % (failure.stage, failure.reason),
-                                failure.remedy)
-    edits = []
-    for compiled in compilation.compiled:
-        _native.register_kernel(compiled.binary.key, registry.meta(
-            compiled.binary, compiled.region.fused, compilation.machine))
-        edits.append(rewrite.edit_of(compiled))
+    key = answers.key_of(columns, config, target)
+    answer = answers.find(key, config) if key is not None else None
+    if answer is None:
+        answer, compilation = _compile(columns, config, target)
+        if key is not None and not compilation.pending and not compilation.failures:
+            answers.keep(key, answer, config)
+        again = lambda: compilation  # noqa: E731
+    else:
+        again = functools.lru_cache(maxsize=1)(lambda: _compile(columns, config, target)[1])
+    for kernel, meta in answer.kernels:
+        _native.register_kernel(kernel, meta)
     signature = context.get("signature") or {}
+    graph = context.get("function_name") or "graph"
+    seconds = time.perf_counter() - start
     journal.add(journal.GraphRecord(
-        context.get("function_name") or "graph", tuple(signature.get("feeds", ())),
-        tuple(signature.get("fetches", ())), len(columns["names"]), target, config, compilation,
-        seconds=time.perf_counter() - start))
+        graph, tuple(signature.get("feeds", ())), tuple(signature.get("fetches", ())), len(columns["names"]),
+        target, config, tuple(edit["name"] for edit in answer.edits), again, seconds=seconds))
+    if config.verbose:
+        _tell(graph, columns["names"], config, answer.edits, seconds)
+    return answer.edits
+
+
+def _compile(columns: Dict[str, Any], config: Config, target: str):
+    """(the answer, the Compilation)."""
+    from tf_autofuse.compiler import compile_graph
+    from tf_autofuse.frontend import rewrite
+    from tf_autofuse.frontend.answers import Answer
+    from tf_autofuse.lowering.graph_view import GraphView
+    from tf_autofuse.runtime import registry
+
+    compilation = compile_graph(GraphView.from_columns(columns), config, target, _deliver_for(config, target))
+    for failure in compilation.failures:
+        diagnostics.warn_region(
+            failure.region.name, "%s failed: %s" % (failure.stage, failure.reason), failure.remedy)
+    kernels: Dict[str, Dict[str, Any]] = {}
     for compiled in compilation.compiled:
-        diagnostics.inform(2, config, "%s: %s" % (compiled.region.fused.name, ", ".join(compiled.region.fused.origin)))
+        if compiled.binary.key not in kernels:
+            kernels[compiled.binary.key] = registry.meta(
+                compiled.binary, compiled.region.emitted.body.fused, compilation.machine)
+    edits = [rewrite.edit_of(c.region, c.binary.key) for c in compilation.compiled]
+    edits += [rewrite.edit_of(p.region, p.key) for p in compilation.pending]
+    return Answer(edits, list(kernels.items())), compilation
+
+
+def _deliver_for(config: Config, target: str):
+    """What takes a kernel that the session has not waited for: its nodes use it from their next call."""
+    def deliver(key: str, body, result) -> None:
+        from tf_autofuse.codegen.targets import target_named
+        from tf_autofuse.kernel_store import StageFailure
+        from tf_autofuse.runtime import registry
+        if not isinstance(result, StageFailure):
+            try:
+                machine = target_named(target).machine(config)
+                _native.register_kernel(key, registry.meta(result, body.fused, machine))
+                return
+            except RuntimeError as error:
+                result = StageFailure("loading", str(error), "the region runs as TensorFlow's own ops")
+        diagnostics.warn_region(
+            body.fused.name, "%s failed: %s" % (result.stage, result.reason), result.remedy)
+
+    return deliver
+
+
+def _tell(graph: str, names: List[str], config: Config, edits: List[Dict[str, Any]], seconds: float) -> None:
+    for edit in edits:
+        members = ", ".join(names[node] for node in edit["nodes"])
+        diagnostics.inform(2, config, "%s: %s" % (edit["name"], members))
     diagnostics.inform(1, config, "%s: %d of %d nodes fused into %d ops (%.0f ms)" % (
-        context.get("function_name") or "graph", sum(len(c.region.nodes) for c in compilation.compiled),
-        len(columns["names"]), len(compilation.compiled), 1e3 * (time.perf_counter() - start)))
-    return edits
+        graph, sum(len(edit["nodes"]) for edit in edits), len(names), len(edits), 1e3 * seconds))
 
 
 def _report(dropped: List[Dict[str, str]]) -> None:
@@ -144,6 +206,10 @@ def _dump(stage: str, serialized: bytes, context: Dict[str, Any]) -> None:
 
 
 def _resolve(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
-    """A kernel for a node that this process's optimizer has not made: restored, imported or sent by another worker."""
+    """A kernel for a node that this process's optimizer has not made: restored, imported or sent by
+    another worker."""
+    from tf_autofuse import background
     from tf_autofuse.frontend.resolve import resolve_kernel
+    if background.unavailable(key):
+        return None
     return resolve_kernel(key, asc_graph)

@@ -1,28 +1,27 @@
-"""From compiled regions to edits of the TF graph.
+"""From regions to edits of the TF graph.
 
-An edit is a plain dict (the native side's form): which nodes go, what takes their place, and the attributes that make
-the new node self-contained: the serialized FusedGraph and the content key of its kernel. The native side
-keeps the nodes as the fallback function.
+An edit is a plain dict (the native side's form): which nodes go, what takes their place, and the
+attributes that make the new node self-contained: the serialized FusedGraph and the key of its kernel,
+made of its content. The native side keeps the nodes as the fallback function.
 """
 from typing import Any, Dict
 
-from tf_autofuse.compiler import CompiledRegion
-from tf_autofuse.ir import proto
+from tf_autofuse.lowering.plan import Region
 
 
-def edit_of(compiled: CompiledRegion) -> Dict[str, Any]:
-    """The edit that puts the region's kernel in its place."""
-    region, fused = compiled.region, compiled.region.fused
+def edit_of(region: Region, kernel_key: str) -> Dict[str, Any]:
+    """The edit that puts an op with this kernel in the region's place."""
+    emitted = region.emitted
     return {
-        "name": fused.name,
-        "op": fused.op_type,
+        "name": emitted.name,
+        "op": emitted.op_type,
         "nodes": list(region.nodes),
         "copies": list(region.copies),
         "inputs": [tuple(t) for t in region.inputs],
         "outputs": [tuple(t) for t in region.outputs],
         "attrs": {
-            "kernel_name": fused.name,
-            "kernel_key": compiled.binary.key,
-            "asc_graph": proto.to_bytes(fused),
+            "kernel_name": emitted.name,
+            "kernel_key": kernel_key,
+            "asc_graph": emitted.serialized,
         },
     }

@@ -6,9 +6,15 @@ exit the same bytes for equal graphs on every run; `from_bytes(to_bytes(f)) == f
 as a NaN). Bytes are data from outside: whatever is wrong with them is a FormatError, and the graph that comes
 out is not verified yet.
 
-Messages are those of autofuse.proto. A message class costs some 10 ms to import, so it is done on first use.
+The bytes are a body, in which neither the fused op's name nor a TF node's stands, and after it a header with
+these: bodies of regions that compute the same are equal. In a body a graph's name is `#+` and what it adds to
+the fused op's, and an origin is `#` and its place in the header's list; texts that begin with `#` themselves
+have `#=` before them.
+
+Messages are those of autofuse.proto. A message class costs some 10 ms to import, so it is done on first
+use.
 """
-from typing import Any, Tuple
+from typing import Any, Dict, Iterable, Tuple
 
 from tf_autofuse.ir.asc_graph import (
     AscGraph,
@@ -28,7 +34,7 @@ from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import SizeExpr, parse, to_text
 
 #: Version of the format: raised by changes that an older reader would misunderstand.
-FORMAT = 1
+FORMAT = 2
 
 
 class FormatError(ValueError):
@@ -43,10 +49,21 @@ def _messages():
 
 def to_bytes(fused: FusedGraph) -> bytes:
     """The serialized `autofuse.FusedGraph`, deterministic."""
+    return with_header(body_bytes(fused), fused.name, fused.origin)
+
+
+def with_header(body: bytes, name: str, origin: Iterable[str]) -> bytes:
+    """The bytes of the fused graph of this body under this name, with these TF nodes. The latter are as
+    many as those of the graph that the body was made of."""
+    return body + _messages().FusedGraph(name=name, origin=origin).SerializeToString(deterministic=True)
+
+
+def body_bytes(fused: FusedGraph) -> bytes:
+    """Everything but the names: equal for fused graphs that differ in nothing else. Deterministic."""
     pb = _messages()
+    places = {name: "#%d" % i for i, name in reversed(list(enumerate(fused.origin)))}
     message = pb.FusedGraph(
         format=FORMAT,
-        name=fused.name,
         kind=fused.kind,
         inputs=[_write_io(pb, io) for io in fused.inputs],
         outputs=[_write_io(pb, io) for io in fused.outputs],
@@ -55,8 +72,7 @@ def to_bytes(fused: FusedGraph) -> bytes:
             pb.Guard(kind=g.kind, left=to_text(g.left), right=to_text(g.right), why=g.why)
             for g in fused.guards
         ],
-        graphs=[_write_graph(pb, g) for g in fused.graphs],
-        origin=fused.origin,
+        graphs=[_write_graph(pb, g, fused.name, places) for g in fused.graphs],
     )
     return message.SerializeToString(deterministic=True)
 
@@ -91,10 +107,10 @@ def from_bytes(data: bytes) -> FusedGraph:
             _all(_read_io, message.outputs),
             _all(_read_size_var, message.sizes),
             tuple(Guard(g.kind, parse(g.left), parse(g.right), g.why) for g in message.guards),
-            _all(_read_graph, message.graphs),
+            tuple(_read_graph(g, message.name, message.origin) for g in message.graphs),
             tuple(message.origin),
         )
-    except (ValueError, KeyError, RecursionError) as error:
+    except (ValueError, LookupError, RecursionError) as error:
         raise FormatError(
             "the fused graph %s is damaged (%s: %s)" % (message.name, type(error).__name__, error)
         )
@@ -167,35 +183,52 @@ def _read_attr(message):
     return getattr(message, kind)
 
 
-def _write_graph(pb, graph: AscGraph):
+def _literal(text: str) -> str:
+    return "#=" + text if text.startswith("#") else text
+
+
+def _write_graph(pb, graph: AscGraph, fused_name: str, places: Dict[str, str]):
+    own = graph.name.startswith(fused_name)
     return pb.AscGraph(
-        name=graph.name,
+        name="#+" + graph.name[len(fused_name) :] if own else _literal(graph.name),
         form=graph.form,
         loop_axes=graph.loop_axes,
         axes=[
             pb.Axis(id=a.id, name=a.name, size=to_text(a.size), type=a.type.value, from_axes=a.from_axes)
             for a in graph.axes
         ],
-        nodes=[_write_node(pb, n) for n in graph.nodes],
+        nodes=[_write_node(pb, n, places) for n in graph.nodes],
         sizes=[_write_size_var(pb, v) for v in graph.sizes],
     )
 
 
-def _read_graph(message) -> AscGraph:
+def _read_name(text: str, fused_name: str) -> str:
+    if text.startswith("#+"):
+        return fused_name + text[2:]
+    return text[2:] if text.startswith("#=") else text
+
+
+def _read_origin(text: str, origin) -> str:
+    if text.startswith("#="):
+        return text[2:]
+    return origin[int(text[1:])] if text.startswith("#") else text
+
+
+def _read_graph(message, fused_name: str, origin) -> AscGraph:
     axes = tuple(
         Axis(a.id, a.name, parse(a.size), AxisType(a.type), tuple(a.from_axes)) for a in message.axes
     )
     return AscGraph(
-        message.name,
+        _read_name(message.name, fused_name),
         message.form,
         axes,
-        _all(_read_node, message.nodes),
+        tuple(_read_node(n, origin) for n in message.nodes),
         _all(_read_size_var, message.sizes),
         tuple(message.loop_axes),
     )
 
 
-def _write_node(pb, node: AscNode):
+def _write_node(pb, node: AscNode, places: Dict[str, str]):
     return pb.AscNode(
         name=node.name,
         type=node.type,
@@ -203,11 +236,11 @@ def _write_node(pb, node: AscNode):
         outputs=[_write_tensor(pb, y) for y in node.outputs],
         attrs=[pb.Attr(name=name, value=_write_attr(pb, value)) for name, value in node.attrs],
         sched=pb.Sched(axis=node.sched.axis, loop_axis=node.sched.loop_axis),
-        origin=node.origin,
+        origin=[places.get(name) or _literal(name) for name in node.origin],
     )
 
 
-def _read_node(message) -> AscNode:
+def _read_node(message, origin) -> AscNode:
     return AscNode(
         message.name,
         message.type,
@@ -215,7 +248,7 @@ def _read_node(message) -> AscNode:
         _all(_read_tensor, message.outputs),
         tuple((a.name, _read_attr(a.value)) for a in message.attrs),
         Sched(tuple(message.sched.axis), message.sched.loop_axis),
-        tuple(message.origin),
+        tuple(_read_origin(name, origin) for name in message.origin),
     )
 
 

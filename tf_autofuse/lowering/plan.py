@@ -21,7 +21,8 @@ from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.dtypes import BY_TF
 from tf_autofuse.ir.loop_ir import constant_of
 from tf_autofuse.ir.loop_layout import element_count
-from tf_autofuse.lowering.emit import EmitFailure, Interface, emit
+from tf_autofuse.lowering.bodies import Emitted, emit_once
+from tf_autofuse.lowering.emit import EmitFailure, Interface
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.lower import lower
 from tf_autofuse.lowering.naming import fused_name, kind_of, op_types
@@ -37,17 +38,26 @@ SEVERAL_APART = NodeVerdict(reasons.OUTPUT_OUTSIDE, "its outputs end up in diffe
 
 
 class Region(NamedTuple):
-    """nodes: ids of the TF nodes that the fused op replaces, ascending. inputs, outputs: (node id, output
-    number) in the order of the fused op's arguments. device: of all nodes. copies: ids of TF nodes that
-    compute sizes for these nodes: the fallback needs them too, the graph only where something else reads
-    them."""
+    """emitted: the fused graph as emission left it. nodes: ids of the TF nodes that the fused op replaces,
+    ascending. inputs, outputs: (node id, output number) in the order of the fused op's arguments. device: of
+    all nodes. copies: ids of TF nodes that compute sizes for these nodes: the fallback needs them too, the
+    graph only where something else reads them."""
 
-    fused: FusedGraph
+    emitted: Emitted
     nodes: Tuple[int, ...]
     inputs: Tuple[Tensor, ...]
     outputs: Tuple[Tensor, ...]
     device: str
     copies: Tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of the fused op."""
+        return self.emitted.name
+
+    @property
+    def fused(self) -> FusedGraph:
+        return self.emitted.fused
 
 
 class Decision(NamedTuple):
@@ -239,7 +249,7 @@ class _Planner:
         kind = kind_of(view, nodes)
         name = fused_name(kind, number, op_types(view, nodes, [s.expr for body in bodies for s in body]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
-        fused = emit(
+        emitted = emit_once(
             name,
             kind,
             bodies,
@@ -248,7 +258,7 @@ class _Planner:
             lowered.symbols,
         )
         stored = tuple(tensor for tensor, _, _ in given)
-        return Region(fused, nodes, tuple(inputs), stored, nest.device, copies)
+        return Region(emitted, nodes, tuple(inputs), stored, nest.device, copies)
 
     def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
         """Whether a constant that only the region reads goes with it, into the fallback function: one whose

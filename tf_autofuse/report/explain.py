@@ -27,20 +27,20 @@ def render(records: Iterable[GraphRecord], console: Console) -> None:
 def _render_one(record: GraphRecord, console: Console) -> None:
     console.rule("%s: %d nodes, fetches %s" % (record.graph, record.node_count, ", ".join(record.fetches) or "-"))
     compilation = record.compilation
-    if compilation is None:
-        return
     dropped = dict(record.dropped)
     table = Table("fused op", "TF nodes", "kernel source")
     for compiled in compilation.compiled:
-        fused = compiled.region.fused
-        if fused.name not in dropped:
-            table.add_row(fused.name, ", ".join(fused.origin), str(compiled.binary.source_path), end_section=True)
+        emitted = compiled.region.emitted
+        if emitted.name not in dropped:
+            table.add_row(emitted.name, ", ".join(emitted.origin), str(compiled.binary.source_path), end_section=True)
     console.print(table)
     for name, reason in dropped.items():
         console.print("[yellow]not applied[/] %s: %s" % (name, reason))
+    for pending in compilation.pending:
+        console.print("[yellow]not built yet[/] %s: TensorFlow's own ops ran meanwhile" % pending.region.name)
     for failure in compilation.failures:
         console.print("[yellow]failed[/] %s in %s: %s. %s" % (
-            failure.region.fused.name, failure.stage, failure.reason, failure.remedy))
+            failure.region.name, failure.stage, failure.reason, failure.remedy))
     _render_refusals(compilation.plan, console)
     console.print("%.1f ms: %s" % (record.seconds * 1e3, ", ".join(
         "%s %.1f" % (stage, seconds * 1e3) for stage, seconds in compilation.timings)))

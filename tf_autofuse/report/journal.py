@@ -1,4 +1,5 @@
-"""What the plugin did in this process: one record a graph, the newest last, for explain, reports and the demo.
+"""What the plugin did in this process: one record a graph, the newest last, for explain, reports and the
+demo.
 
 Kept in memory only and bounded; records are immutable once added.
 """
@@ -6,9 +7,10 @@ import collections
 import dataclasses
 import threading
 from dataclasses import dataclass
-from typing import Any, Deque, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Deque, Mapping, Tuple
 
-from tf_autofuse.compiler import Compilation
+if TYPE_CHECKING:  # importing it takes longer than a kept answer
+    from tf_autofuse.compiler import Compilation
 
 _KEPT = 256
 _lock = threading.Lock()
@@ -17,8 +19,10 @@ _records: Deque["GraphRecord"] = collections.deque(maxlen=_KEPT)
 
 @dataclass(frozen=True)
 class GraphRecord:
-    """graph: 'graph' or the function's name. node_count: TF nodes before. dropped: (fused name, reason) of edits
-    that the native side refused. seconds: the whole pass, in seconds."""
+    """graph: 'graph' or the function's name. node_count: TF nodes before. made: names of the fused ops
+    that the pass gave. compile: what became of the graph, made again where the answer came from an
+    earlier process. dropped: (fused name, reason) of edits that the native side refused. seconds: the
+    whole pass, in seconds."""
 
     graph: str
     feeds: Tuple[str, ...]
@@ -26,15 +30,19 @@ class GraphRecord:
     node_count: int
     target: str
     config: Any
-    compilation: Optional[Compilation]
+    made: Tuple[str, ...]
+    compile: Callable[[], "Compilation"]
     dropped: Tuple[Tuple[str, str], ...] = ()
     seconds: float = 0.0
 
     @property
+    def compilation(self) -> "Compilation":
+        return self.compile()
+
+    @property
     def fused_names(self) -> Tuple[str, ...]:
         refused = {name for name, _ in self.dropped}
-        return tuple(c.region.fused.name for c in self.compilation.compiled
-                     if c.region.fused.name not in refused) if self.compilation else ()
+        return tuple(name for name in self.made if name not in refused)
 
 
 def add(record: GraphRecord) -> None:

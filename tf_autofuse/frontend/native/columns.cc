@@ -22,6 +22,8 @@ using tensorflow::Node;
 
 namespace {
 
+using AttrMap = google::protobuf::Map<std::string, AttrValue>;
+
 constexpr int64 kMaxConstantBytes = 65536;
 
 // Text where it is UTF-8, bytes elsewhere.
@@ -204,12 +206,17 @@ py::dict ColumnsToPython(const GraphAnalysis& analysis, const SymbolicShapes& sh
 
     py::dict of_node;
     py::tuple groups(0);
-    for (const auto& attr : node.def().attr()) {
-      if (attr.first == "_class") {
-        groups = py::tuple(ListToPython(attr.second.list().s(), StringToPython));
-      } else if (!attr.first.empty() && KeepsAttr(attr.first)) {
-        py::object value = AttrToPython(attr.second);
-        if (value) of_node[py::str(attr.first)] = value;
+    // By name: a protobuf map has another order in every process.
+    std::vector<const AttrMap::value_type*> sorted;
+    for (const auto& attr : node.def().attr()) sorted.push_back(&attr);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const AttrMap::value_type* a, const AttrMap::value_type* b) { return a->first < b->first; });
+    for (const AttrMap::value_type* attr : sorted) {
+      if (attr->first == "_class") {
+        groups = py::tuple(ListToPython(attr->second.list().s(), StringToPython));
+      } else if (!attr->first.empty() && KeepsAttr(attr->first)) {
+        py::object value = AttrToPython(attr->second);
+        if (value) of_node[py::str(attr->first)] = value;
       }
     }
     attrs.append(of_node);

@@ -1,0 +1,182 @@
+"""Kernels of bodies: made once, found afterwards.
+
+A kernel is looked for in this process's memory, then on disk under a key that says everything that it depends
+on: the body, the target with its machine and settings, the project's own sources, the compiler and the
+processor. Only what is in neither is scheduled, generated and built. On exit of `make` every body has a
+KernelBinary or a StageFailure; nothing is raised for what one body contains.
+
+The record on disk names an entry of the kernel cache (build/cache.py), which is verified as always.
+"""
+import dataclasses
+import hashlib
+import os
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from tf_autofuse.build.cache import Cache, content_key
+from tf_autofuse.build.kernels import BuildFailure, BuildSettings, KernelBinary, build_kernels, open_cache
+from tf_autofuse.build.stamps import compiler_stamp, project_stamp
+from tf_autofuse.codegen.abi import ABI_VERSION
+from tf_autofuse.codegen.targets import Target
+from tf_autofuse.config import Config
+from tf_autofuse.ir.verify import verify_fused
+from tf_autofuse.lowering.bodies import Body
+
+#: Kind of the records in the cache folder.
+RECORD = "region"
+#: Kernels remembered in this process; beyond that all are forgotten.
+MOST_KERNELS = 8192
+
+
+class StageFailure(NamedTuple):
+    """stage: 'schedule', 'codegen' or 'build'. reason, remedy: sentences."""
+
+    stage: str
+    reason: str
+    remedy: str
+
+
+Result = Union[KernelBinary, StageFailure]
+
+
+class Recipe(NamedTuple):
+    """How kernels are made."""
+
+    target: Target
+    machine: Any
+    config: Config
+
+    @property
+    def checks(self) -> bool:
+        """Whether the invariants of every stage's value are checked, which takes longer than the stages."""
+        return bool(self.config.strict or self.config.codegen_compile_debug)
+
+    def schedule(self, fused):
+        """What the target's schedule makes. Raises what it refuses with."""
+        if self.checks:
+            verify_fused(fused)
+        scheduled = self.target.schedule(fused, self.machine)
+        if self.checks:
+            self.target.verify(scheduled)
+        return scheduled
+
+    def generate(self, fused, scheduled):
+        """KernelSources. Raises what the target refuses with."""
+        return self.target.generate(fused, scheduled, self.machine, self.config)
+
+
+class KernelStore:
+    """Of one recipe. Cheap to make; what it knows belongs to the process."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        config = recipe.config
+        # A debug folder is written by the build, and checks want the stages' values.
+        self.remembers = not recipe.checks
+        self._settings = BuildSettings.of(config)
+        self._prefix = hashlib.sha256(repr((
+            recipe.target.name, recipe.machine, config.cache_key(), bool(config.twin_check), config.cache_dir,
+            config.build, ABI_VERSION, project_stamp(), compiler_stamp(os.environ),
+        )).encode()).hexdigest()
+
+    def key(self, body: Body) -> str:
+        """32 hex digits: of the body and of everything else that decides its kernel."""
+        return content_key((("recipe", self._prefix), ("body", body.digest)))
+
+    def find(self, bodies: Sequence[Body]) -> Dict[str, KernelBinary]:
+        """The kernels that are there already, by key."""
+        found: Dict[str, KernelBinary] = {}
+        if not self.remembers:
+            return found
+        cache = None
+        for key in {self.key(body) for body in bodies}:
+            known = _known.get(key)
+            if known is None or not os.path.exists(known.library):
+                cache = cache or open_cache(self._settings)
+                known = self._on_disk(cache, key) if isinstance(cache, Cache) else None
+            if known is not None:
+                found[key] = known
+                _remember(key, known)
+        return found
+
+    def make(self, bodies: Sequence[Body], run: Callable[[str, Callable], Any]) -> Dict[str, Result]:
+        """By key. run(stage, work) calls work; it may measure the time."""
+        wanted = {self.key(body): body for body in reversed(bodies)}
+        results: Dict[str, Result] = {}
+        scheduled = run("schedule", lambda: self._each(
+            [(key, body.fused) for key, body in sorted(wanted.items())], "schedule", results,
+            lambda fused: (fused, self.recipe.schedule(fused))))
+        generated = run("codegen", lambda: self._each(
+            scheduled, "codegen", results, lambda pair: self.recipe.generate(*pair)))
+        built = run("build", lambda: build_kernels([sources for _, sources in generated], self._settings))
+        for (key, _), result in zip(generated, built):
+            if isinstance(result, BuildFailure):
+                results[key] = StageFailure("build", result.reason, result.remedy)
+            else:
+                results[key] = result
+                self._keep(key, result)
+        return results
+
+    def _each(self, items: Sequence[Tuple[str, Any]], stage: str, results: Dict[str, Result],
+              work) -> List[Tuple[str, Any]]:
+        """work(item) for each; an exception becomes the body's failure, since one must not cost the
+        others."""
+        done = []
+        for key, item in items:
+            try:
+                done.append((key, work(item)))
+            except Exception as error:
+                results[key] = StageFailure(
+                    stage, "%s: %s" % (type(error).__name__, error),
+                    "the region runs as TensorFlow's own ops; set --codegen_compile_debug=true;"
+                    "--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) to keep its stages, and report them")
+        return done
+
+    def _on_disk(self, cache: Cache, key: str) -> Optional[KernelBinary]:
+        record = cache.find(RECORD, key)
+        if record is None:
+            return None
+        try:
+            facts = dict(record.manifest["kernel"])
+            entry = cache.find("kernel", facts["key"])
+            if entry is None:
+                return None
+            library = str(entry.file(os.path.basename(facts["library"])))
+            known = {name: _tuples(value) for name, value in facts.items()}
+            return KernelBinary(**dict(known, library=library, cached=True, seconds=0.0))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def _keep(self, key: str, kernel: KernelBinary) -> None:
+        if not self.remembers:
+            return
+        _remember(key, kernel)
+        cache = open_cache(self._settings)
+        if not isinstance(cache, Cache):
+            return
+        try:
+            facts = {"name": kernel.name, "kernel": dataclasses.asdict(kernel)}
+            cache.find_or_make(RECORD, key, lambda folder: facts)
+        except OSError:
+            pass  # the next process makes the kernel's sources again
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+_lock = threading.Lock()
+_known: Dict[str, KernelBinary] = {}
+
+
+def _remember(key: str, kernel: KernelBinary) -> None:
+    with _lock:
+        if len(_known) >= MOST_KERNELS:
+            _known.clear()
+        _known[key] = kernel
+
+
+def forget() -> None:
+    """Empties this process's memory of kernels; those on disk stay. For tests and measurements."""
+    with _lock:
+        _known.clear()
