@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tf_autofuse.cli import cli
+from tf_autofuse.profiling import compare as comparing
 from tf_autofuse.profiling.compare import Difference, difference
 
 X = np.array([1.0, -2.0, np.nan, np.inf, 0.0], np.float32)
@@ -65,6 +66,7 @@ with tf.compat.v1.Session() as session:  # no entry for the plugin
 """
 
 
+@pytest.mark.tensorflow
 def test_a_script(tmp_path, monkeypatch):
     pytest.importorskip("tensorflow")
     monkeypatch.setenv("AUTOFUSE_FLAGS", "")
@@ -82,11 +84,17 @@ def test_a_script(tmp_path, monkeypatch):
     assert found["difference"]["worst_absolute"] <= 1e-6
 
 
-def test_what_cannot_be_compared(tmp_path):
+def test_what_cannot_be_compared(tmp_path, monkeypatch):
     done = CliRunner().invoke(cli, ["compare", str(tmp_path / "none.py")])
     assert done.exit_code == 2 and "can't be read" in done.output
-    pytest.importorskip("tensorflow")
+    stub = tmp_path / "python"  # stands for an interpreter whose script fails
+    stub.write_text("#!/bin/sh\necho the last words\nexit 3\n")
+    stub.chmod(0o755)
+    monkeypatch.setattr(comparing.sys, "executable", str(stub))
     path = tmp_path / "script.py"
-    path.write_text("print('the last words')\nraise SystemExit(3)\n")
+    path.write_text("")
     done = CliRunner().invoke(cli, ["compare", str(path)])
     assert done.exit_code == 2 and "exit code 3" in done.output and "the last words" in done.output
+    stub.write_text("#!/bin/sh\nexit 0\n")  # a script that runs no session
+    done = CliRunner().invoke(cli, ["compare", str(path)])
+    assert done.exit_code == 2 and "ran no session" in done.output
