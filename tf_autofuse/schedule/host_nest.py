@@ -23,6 +23,8 @@ from tf_autofuse.schedule.host_cost import CHEAP, element_cost
 from tf_autofuse.schedule.host_graph import HostGraph, Value
 from tf_autofuse.symbolic.size import is_static, known_equal
 
+#: Indexes of an outer axis that share the cache lines of a transposed tensor.
+TURN = 16
 #: Elements of the vector axis that one item of mode 'column' takes where it accumulates.
 COLUMN_TILE = 256
 
@@ -47,7 +49,9 @@ class Segment(NamedTuple):
 class Nest(NamedTuple):
     """graph: axes and values. outer: positions of the item axes. vector: position of the innermost axis, or
     None where the graph has no axes. reduced: positions of R. tiles, buffers: the values that are kept in
-    tile arrays and row buffers."""
+    tile arrays and row buffers. turned: Loads that are contiguous along `turn`, one of outer, and not along
+    the vector axis (transposes): an item is then TURN indexes of that axis, and such a tensor is read whole
+    cache lines at a time into a small transposed array first."""
 
     graph: HostGraph
     mode: str
@@ -57,6 +61,8 @@ class Nest(NamedTuple):
     segments: Tuple[Segment, ...]
     tiles: Tuple[str, ...]
     buffers: Tuple[str, ...]
+    turn: Optional[int] = None
+    turned: Tuple[str, ...] = ()
 
     @property
     def accumulates(self) -> bool:
@@ -109,8 +115,9 @@ class _Planner:
                 main = Body(loops, self.vector is not None, tuple(mains[level]), kept)
             row = tuple(self.sorted(n for n in rows if self.levels[n] == level))
             segments.append(Segment(row, tile, main))
+        turn, turned = (None, ()) if self.reduced else _turned(self.graph, outer, self.vector)
         return Nest(self.graph, self.mode, outer, self.vector, tuple(sorted(self.reduced)), tuple(segments),
-                    tuple(self.sorted(self.tiles)), tuple(self.sorted(self.buffers)))
+                    tuple(self.sorted(self.tiles)), tuple(self.sorted(self.buffers)), turn, turned)
 
     def sorted(self, names) -> List[str]:
         return sorted(names, key=self.order.__getitem__)
@@ -217,3 +224,18 @@ def vector_axis(graph: HostGraph) -> Optional[int]:
             score *= 0.25
         scores.append((score, a))
     return max(scores)[1]
+
+
+def _turned(graph: HostGraph, outer: Tuple[int, ...], vector: Optional[int]) -> Tuple[Optional[int], Tuple[str, ...]]:
+    """(axis, Loads) of which the Loads are contiguous along the axis; (None, ()) where there are none."""
+    best: Tuple[Optional[int], Tuple[str, ...]] = (None, ())
+    for axis in outer:
+        size = graph.axes[axis].size
+        if is_static(size) and size < TURN // 2:
+            continue
+        found = tuple(v.name for v in graph.values if v.type == "Load" and {axis, vector} <= v.pattern
+                      and known_equal(v.access.strides[axis], 1)
+                      and not known_equal(v.access.strides[vector], 1))
+        if len(found) > len(best[1]):
+            best = axis, found
+    return best

@@ -14,10 +14,10 @@ from tf_autofuse.schedule.axes import assume_contiguous, is_strided
 from tf_autofuse.schedule.host_chunk import chunked
 from tf_autofuse.schedule.host_cost import element_cost
 from tf_autofuse.schedule.host_graph import HostGraph, Tensor, Value, host_graph
-from tf_autofuse.schedule.host_nest import COLUMN_TILE, Nest, plan_nest
+from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Nest, plan_nest
 from tf_autofuse.schedule.host_split import Scratch, split
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, is_static, maximum, product
+from tf_autofuse.symbolic.size import Size, ceil_div, is_static, maximum, product
 
 #: Row buffers up to this size are arrays on the stack.
 STACK_BYTES = 16384
@@ -37,7 +37,10 @@ class PlannedNest(NamedTuple):
     @property
     def rows(self) -> Size:
         """Items, or in mode 'column' items for each piece of the vector axis."""
-        return product(self.nest.graph.axes[a].size for a in self.nest.outer)
+        sizes = {a: self.nest.graph.axes[a].size for a in self.nest.outer}
+        if self.nest.turn is not None:
+            sizes[self.nest.turn] = ceil_div(sizes[self.nest.turn], TURN)
+        return product(sizes.values())
 
     @property
     def width(self) -> Size:
@@ -45,7 +48,9 @@ class PlannedNest(NamedTuple):
 
     @property
     def repeats(self) -> Size:
-        """Elements of R for each element of the vector axis."""
+        """Elements of R, or of the axis `turn`, for each element of the vector axis of an item."""
+        if self.nest.turn is not None:
+            return TURN
         return product(self.nest.graph.axes[a].size for a in self.nest.reduced if a != self.nest.vector)
 
     @property
@@ -60,7 +65,7 @@ class PlannedNest(NamedTuple):
     @property
     def largest_piece(self) -> int:
         """0: pieces may be of any size."""
-        return COLUMN_TILE if self.nest.accumulates or self.nest.tiles else 0
+        return COLUMN_TILE if self.nest.accumulates or self.nest.tiles or self.nest.turned else 0
 
     @property
     def workspace_buffers(self) -> Tuple[Tuple[int, Size, int], ...]:

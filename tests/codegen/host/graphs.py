@@ -16,7 +16,7 @@ S0, S1 = symbol("s0"), symbol("s1")
 SCALE = 10.0
 #: Graphs without rounding, which are compared bit for bit.
 EXACT = ("fill", "concat", "transposed", "extremes", "arg", "logic", "integers", "large_flat", "many_nests",
-         "short_rows_max")
+         "short_rows_max", "transposed_any")
 
 
 class Case(NamedTuple):
@@ -104,6 +104,16 @@ def transposed() -> FusedGraph:
     return fused("transposed", [b], [(FLOAT32, (45, 33)), (FLOAT32, (33, 45))], [(FLOAT32, (33, 45))])
 
 
+def transposed_any() -> FusedGraph:
+    """x[s1, 6, s0] with all axes the other way round, less y[6, s1]: two tensors are read across their rows."""
+    sizes = (SizeVar("s0", InputDim(0, 2), 4), SizeVar("s1", InputDim(0, 0), 5))
+    b = HintBuilder("transposed_any", [("z0", S0), ("z1", 6), ("z2", S1)], sizes)
+    x = b.load(b.data(0, INT32), (1, 1, 1), strides=(1, S0, 6 * S0))
+    y = b.load(b.data(1, INT32), (0, 1, 1), strides=(0, S1, 1))
+    b.store(b.op("Sub", x, b.broadcast_to(y, (1, 1, 1))), 0)
+    return fused("transposed_any", [b], [(INT32, (S1, 6, S0)), (INT32, (6, S1))], [(INT32, (S0, 6, S1))], sizes)
+
+
 def transposed_sum() -> FusedGraph:
     """The sum over axis 0 of x[m, n] read as [n, m]: contiguous along the reduced axis."""
     b = HintBuilder("transposed_sum", [("z0", 50), ("z1", 7)])
@@ -167,6 +177,8 @@ def all_graphs() -> Dict[str, Case]:
         "softmax": Case(softmax(), (((5, 200),),)),
         "column_softmax": Case(column_softmax(), (((70, 300),),)),
         "transposed": Case(transposed(), (((45, 33), (33, 45)),)),
+        "transposed_any": Case(transposed_any(), tuple(
+            ((m, 6, n), (6, m)) for n, m in ((4, 5), (1, 1), (16, 300), (35, 64), (0, 3), (3, 0)))),
         "transposed_sum": Case(transposed_sum(), (((7, 50),),)),
         "norm": Case(normalized("norm", 6, 129), (((6, 129),),)),
         "norm_any": Case(normalized("norm_any", S0, S1, two), any_size[:3] + any_size[5:]),

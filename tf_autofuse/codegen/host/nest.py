@@ -18,9 +18,9 @@ from tf_autofuse.codegen.host.literals import literal, value_type
 from tf_autofuse.codegen.host.operation import expression
 from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.schedule.host_graph import Access, Value
-from tf_autofuse.schedule.host_nest import COLUMN_TILE, Body, Nest
+from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Body, Nest
 from tf_autofuse.schedule.host_program import STACK_BYTES, PlannedNest, buffer_elements
-from tf_autofuse.symbolic.size import is_static, known_equal, product, to_cpp
+from tf_autofuse.symbolic.size import ceil_div, is_static, known_equal, product, to_cpp
 
 #: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the
 #: error of long sums small.
@@ -187,6 +187,10 @@ class _Printer:
             return
         counters = ["i%d" % a for a in nest.outer]
         limits = [self.size(a) for a in nest.outer]
+        if nest.turn is not None:
+            at = nest.outer.index(nest.turn)
+            counters[at] = "group"
+            limits[at] = bare(to_cpp(ceil_div(self.graph.axes[nest.turn].size, TURN)))
         if cuts:
             if nest.outer:
                 out.add("const int64_t pieces = t->pieces%d;" % k)
@@ -209,7 +213,10 @@ class _Printer:
         if cuts:
             out.add("const int64_t f = piece * t->tile%d;" % k)
             out.add("const int64_t c = Min(t->tile%d, %s - f);" % (k, self.size(nest.vector)))
-        self.segments(out)
+        if nest.turn is None:
+            self.segments(out)
+        else:
+            self.turned_segments(out)
         if counters:
             self.advance(out, counters, limits)
         out.close()
@@ -223,6 +230,30 @@ class _Printer:
         out.close(len(counters) - 1)
 
     # One item
+
+    def turned_segments(self, out: Lines) -> None:
+        """TURN rows: the tensors that are contiguous across the rows go into arrays by rows first."""
+        turn, nest = self.nest.turn, self.nest
+        out.add("const int64_t q0 = group * %d;" % TURN)
+        out.add("const int64_t qn = Min(%d, %s - q0);" % (TURN, self.size(turn)))
+        for name in nest.turned:
+            v = self.values[name]
+            type_ = v.access.tensor.dtype.host
+            others = [a for a in range(len(self.graph.axes)) if a != turn]
+            start = " + ".join([self.id("b", name), "q0"] + self.terms(v.access, others))
+            out.add("%s %s[%d * %d];" % (type_, self.id("z", name), TURN, COLUMN_TILE))
+            out.open("for (int64_t j = 0; j < %s; ++j)" % self.count())
+            out.add("const %s* const line = %s + j * %s;" % (
+                type_, start, to_cpp(v.access.strides[nest.vector])))
+            for condition, count in (("if (qn == %d)" % TURN, str(TURN)), ("else", "qn")):
+                out.open(condition)
+                out.add("for (int64_t q = 0; q < %s; ++q) %s[q * %d + j] = line[q];" % (
+                    count, self.id("z", name), COLUMN_TILE))
+                out.close()
+            out.close()
+        out.open("for (int64_t i%d = q0; i%d < q0 + qn; ++i%d)" % (turn, turn, turn))
+        self.segments(out)
+        out.close()
 
     def segments(self, out: Lines) -> None:
         for segment in self.nest.segments:
@@ -414,6 +445,11 @@ class _Printer:
         reduce.accumulate(out, v, array, lane, x, position or "0")
 
     def pointer(self, out: Lines, v: Value) -> None:
+        if v.name in self.nest.turned:
+            out.add("const %s* const %s = %s + (i%d - q0) * %d;" % (
+                v.access.tensor.dtype.host, self.id("p", v.name), self.id("z", v.name), self.nest.turn,
+                COLUMN_TILE))
+            return
         axes = [a for a in range(len(self.graph.axes)) if a != self.nest.vector]
         terms = self.terms(v.access, axes)
         if self.nest.mode == "column":
@@ -455,7 +491,7 @@ class _Printer:
         if j in ("", "0"):
             terms = self.terms(v.access, range(len(self.graph.axes)))
             return "%s[%s]" % (self.id("b", v.name), " + ".join(terms) or "0")
-        return "%s[%s]" % (self.id("p", v.name), self.along(v.access, j))
+        return "%s[%s]" % (self.id("p", v.name), j if v.name in self.nest.turned else self.along(v.access, j))
 
     def along(self, access: Access, j: str) -> str:
         stride = access.strides[self.nest.vector]
