@@ -23,7 +23,7 @@ from tf_autofuse.machine import host_machine
 
 LIBRARY = "kernel.so"
 #: Kernels in one translation unit, at most.
-BATCH = 8
+BATCH = 16
 
 #: Results do not depend on contraction, errno or trapping state; the vectorizer needs the latter two off.
 FLAGS = ("-x", "c", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-fvisibility=hidden",
