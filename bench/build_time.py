@@ -1,7 +1,7 @@
 """What building kernels for the host target costs: 100 distinct kernels cold, then warm, and loading one.
 
-The kernels are chains of elementwise ops, with a softmax or a sum among every five. Seconds of cores are those of the
-compilers and of this process together.
+The kernels are chains of elementwise ops, with a softmax or a sum among every five. Seconds of cores are
+those of the compilers and of this process together.
 """
 import ctypes
 import os
@@ -19,7 +19,8 @@ from tf_autofuse.ir.dtypes import FLOAT32
 from tf_autofuse.machine import host_machine
 
 KERNELS = 100
-#: What is wanted: seconds of one core a kernel, seconds of 100 kernels on two cores, milliseconds to load one.
+#: What is wanted: seconds of one core a kernel, seconds of 100 kernels on two cores, milliseconds to load
+#: one.
 GOALS = (0.15, 10.0, 1.0)
 _UNARY = ("Abs", "Neg", "Relu", "Exp", "Tanh", "Sqrt", "Sigmoid")
 
@@ -36,7 +37,8 @@ def graph(number: int) -> FusedGraph:
         y = b.op("Exp", b.op("Sub", y, b.broadcast_to(b.reduce("Max", y, (1,)), (1, 1))))
         y = b.op("Div", y, b.broadcast_to(b.reduce("Sum", y, (1,)), (1, 1)))
     b.store(b.op("Mul", y, bias), 0)
-    return FusedGraph("g%d" % number, "pointwise", (KernelIO(FLOAT32, (rows, width)), KernelIO(FLOAT32, (width,))),
+    return FusedGraph("g%d" % number, "pointwise", (KernelIO(FLOAT32, (rows, width)), KernelIO(FLOAT32,
+                                                                                               (width,))),
                       (KernelIO(FLOAT32, (rows, width)),), (), (), (b.graph(),))
 
 

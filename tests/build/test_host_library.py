@@ -1,4 +1,5 @@
-"""Libraries of the host target: batches, what becomes of a bad kernel, keys, and the report of vectorized loops."""
+"""Libraries of the host target: batches, what becomes of a bad kernel, keys, and the report of vectorized
+loops."""
 import dataclasses
 import json
 import re
@@ -42,7 +43,8 @@ def compiles(folder) -> int:
 
 
 def usable(binary) -> bool:
-    return isinstance(binary, KernelBinary) and KernelLibrary(binary.library, (), (), 0).path == binary.library
+    return isinstance(binary, KernelBinary) and KernelLibrary(binary.library, (), (),
+                                                              0).path == binary.library
 
 
 def test_many_kernels_by_few_compiler_calls(good, tmp_path):
@@ -104,7 +106,8 @@ def test_no_compiler_takes_what_is_there(good, tmp_path):
 def test_a_batch_has_no_name_twice(good):
     text = host_library.batch_text([s.text(HOST_KERNEL) for s in good])
     for i, s in enumerate(good):
-        defined = re.findall(r"^(?:COLD )?(?:static|EXPORT|SETUP)\b[^;={]*?\b(\w+)\(", s.text(HOST_KERNEL), re.M)
+        defined = re.findall(r"^(?:COLD )?(?:static|EXPORT|SETUP)\b[^;={]*?\b(\w+)\(", s.text(HOST_KERNEL),
+                             re.M)
         assert defined and all("#define %s k%d_%s" % (n, i, n) in text for n in defined)
 
 

@@ -3,7 +3,8 @@
     <debug_dir>/<entry symbol>-<code digest>/
         hint.txt, impl_<key>.txt, tiling.txt, fused.pb    the stages before codegen
         kernel.cpp, tiling_data.h, host.cpp, ...          the sources
-        compile_twin.sh, compile_ascend.sh                the compile commands as runnable text
+        compile_twin.sh, compile_ascend.sh                the compile commands as runnable text (of the host
+                                                          target: compile_host.sh)
         repro.py                                          rebuilds and reruns the region (see its --help)
         manifest.json, compiler.log                       what became of it
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Sequence, Union
 
 from tf_autofuse.codegen.ascendc import cann
-from tf_autofuse.codegen.sources import DEVICE_SOURCE, TWIN_UNITS, KernelSources
+from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_KERNEL, TWIN_TOOLS, TWIN_UNITS, KernelSources
 
 DEFAULT = "autofuse_debug"
 
@@ -41,6 +42,16 @@ cd "$(dirname "$0")"
 : "${{CXX:={compiler}}}"
 INCLUDE="-I. -I$NPU_KERNELS/twin -I$NPU_KERNELS/twin/include -I$NPU_KERNELS/include"
 "$CXX" {flags} $INCLUDE {units} "$NPU_KERNELS"/twin/src/*.cpp -shared -o kernel.so
+"""
+
+_HOST = """\
+#!/bin/sh
+# The library of {name} for this machine's CPU. NPU_KERNELS: the project's npu_kernels folder.
+set -e
+cd "$(dirname "$0")"
+: "${{NPU_KERNELS:={npu_kernels}}}"
+: "${{CXX:={compiler}}}"
+"$CXX" {flags} "-I$NPU_KERNELS/host" {units} -shared -o kernel.so
 """
 
 _ASCEND = """\
@@ -72,24 +83,26 @@ def write(
     for name, text in sources.files:
         _put(folder / name, text)
     kernels = shlex.quote(str(npu_kernels))
+    on_twin = sources.tools == TWIN_TOOLS
     _put(
-        folder / "compile_twin.sh",
-        _TWIN.format(
+        folder / ("compile_twin.sh" if on_twin else "compile_host.sh"),
+        (_TWIN if on_twin else _HOST).format(
             name=sources.symbol,
             npu_kernels=kernels,
             compiler=shlex.quote(compile_flags[0]),
             flags=" ".join(map(shlex.quote, compile_flags[1:])),
-            units=" ".join(TWIN_UNITS),
+            units=" ".join(TWIN_UNITS if on_twin else (HOST_KERNEL,)),
         ),
         0o755,
     )
-    _put(
-        folder / "compile_ascend.sh",
-        _ASCEND.format(
-            name=sources.symbol, npu_kernels=kernels, commands="\n".join(_device_commands(sources))
-        ),
-        0o755,
-    )
+    if on_twin:
+        _put(
+            folder / "compile_ascend.sh",
+            _ASCEND.format(
+                name=sources.symbol, npu_kernels=kernels, commands="\n".join(_device_commands(sources))
+            ),
+            0o755,
+        )
     _put(folder / "repro.py", _REPRO.format(name=sources.symbol))
     library = getattr(result, "library", None)
     _put(

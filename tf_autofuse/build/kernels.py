@@ -196,10 +196,12 @@ def build_kernels(
 
 
 def _keep_debug_folders(settings, npu_kernels: Path, toolchain, codes, sources, results) -> None:
-    compiler = toolchain.command if isinstance(toolchain, Toolchain) else ("g++",)
+    known = toolchain if isinstance(toolchain, Toolchain) else Toolchain(("g++",), "")
+    flags = {HOST_TOOLS.name: host_library.HostCompiler(known, npu_kernels).flags}
     for code, s, result in zip(codes, sources, results):
         try:
-            debug_folder.write(settings.debug_dir, code, s, result, compiler + KERNEL_FLAGS, npu_kernels)
+            command = known.command + flags.get(s.tools.name, KERNEL_FLAGS)
+            debug_folder.write(settings.debug_dir, code, s, result, command, npu_kernels)
         except OSError as error:
             warn(
                 Problem(

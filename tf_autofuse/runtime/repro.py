@@ -15,7 +15,7 @@ import numpy as np
 
 from tf_autofuse.build.kernels import BuildFailure, build_kernels
 from tf_autofuse.codegen.ascendc.names import entry_symbol
-from tf_autofuse.codegen.sources import CMAKE, COMPILED, KernelSources
+from tf_autofuse.codegen.sources import CMAKE, COMPILED, HOST_KERNEL, HOST_TOOLS, KernelSources
 from tf_autofuse.codegen.targets import target_named
 from tf_autofuse.compiler import sources_of
 from tf_autofuse.config import Config
@@ -25,7 +25,7 @@ from tf_autofuse.ir.dtypes import BFLOAT16, DType
 from tf_autofuse.ir.evaluate import GuardFailure, evaluate_fused
 from tf_autofuse.runtime import registry
 from tf_autofuse.runtime.library import KernelError
-from tf_autofuse.runtime.target import choose_target
+from tf_autofuse.runtime.target import ASCEND, HOST
 from tf_autofuse.symbolic.guards import InputDim
 from tf_autofuse.symbolic.size import evaluate
 
@@ -39,7 +39,7 @@ def main(folder: Path, arguments: Optional[Sequence[str]] = None) -> int:
     options = _parser().parse_args(arguments)
     fused = proto.from_bytes((folder / "fused.pb").read_bytes())
     config = Config.from_sources(os.environ)
-    target = choose_target(config)
+    target = HOST if (folder / HOST_KERNEL).exists() else ASCEND
     machine = target_named(target).machine(config)
     result = build_kernels([_sources(folder, fused, config, target, options.regenerate)], config)[0]
     if isinstance(result, BuildFailure):
@@ -92,6 +92,10 @@ def _parser() -> argparse.ArgumentParser:
 def _sources(folder: Path, fused: FusedGraph, config: Config, target: str, regenerate: bool) -> KernelSources:
     if regenerate:
         return sources_of(fused, config, target)
+    if (folder / HOST_KERNEL).exists():
+        text = (folder / HOST_KERNEL).read_text(encoding="utf-8")
+        return KernelSources(fused.name, entry_symbol(fused.name), ((HOST_KERNEL, text),), fused.origin,
+                             tools=HOST_TOOLS)
     files = tuple((name, (folder / name).read_text(encoding="utf-8")) for name in COMPILED + (CMAKE,))
     return KernelSources(fused.name, entry_symbol(fused.name), files, fused.origin)
 

@@ -226,7 +226,8 @@ def vector_axis(graph: HostGraph) -> Optional[int]:
     return max(scores)[1]
 
 
-def _turned(graph: HostGraph, outer: Tuple[int, ...], vector: Optional[int]) -> Tuple[Optional[int], Tuple[str, ...]]:
+def _turned(graph: HostGraph, outer: Tuple[int, ...], vector: Optional[int]) -> Tuple[Optional[int],
+                                                                                      Tuple[str, ...]]:
     """(axis, Loads) of which the Loads are contiguous along the axis; (None, ()) where there are none."""
     best: Tuple[Optional[int], Tuple[str, ...]] = (None, ())
     for axis in outer:

@@ -17,7 +17,7 @@ from tf_autofuse.schedule.host_graph import HostGraph, Tensor, Value, host_graph
 from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Nest, plan_nest
 from tf_autofuse.schedule.host_split import Scratch, split
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, ceil_div, is_static, maximum, product
+from tf_autofuse.symbolic.size import Size, ceil_div, is_static, maximum, product, to_text
 
 #: Row buffers up to this size are arrays on the stack.
 STACK_BYTES = 16384
@@ -213,3 +213,42 @@ def _keeps_order(variant: Variant, input_: int, output: int) -> bool:
 
 def _touches(v: Value, kind: str, index: int) -> bool:
     return v.access is not None and (v.access.tensor.kind, v.access.tensor.index) == (kind, index)
+
+
+def describe(program: HostProgram) -> str:
+    """The nests for people: loops, bodies, what is kept, and the memory between them."""
+    lines: List[str] = []
+    for key, variant in enumerate(program.variants):
+        why = ", if " + " and ".join(map(repr, variant.conditions)) if variant.conditions else ""
+        lines.append("variant %d%s" % (key, why))
+        for planned in variant.nests:
+            lines += ["  " + line for line in _described(planned)]
+    for scratch in program.memory:
+        t = scratch.tensor
+        lines.append("%s %d: %s elements of %s" % (t.kind, t.index, to_text(scratch.elements), t.dtype.name))
+    return "\n".join(lines) + "\n"
+
+
+def _described(planned: PlannedNest) -> List[str]:
+    nest = planned.nest
+    axes = nest.graph.axes
+
+    def names(positions) -> str:
+        return ", ".join("%s: %s" % (axes[a].name, to_text(axes[a].size)) for a in positions)
+
+    lines = ["nest %d, %s%s, %.2f ns an element" % (
+        planned.number, nest.mode, " (waits)" if planned.waits else "", planned.cost),
+        "  items over (%s)%s" % (names(nest.outer), ", pieces" if planned.cuts else ""),
+        "  innermost (%s), reduced (%s)" % (
+            "" if nest.vector is None else names((nest.vector,)), names(nest.reduced))]
+    if nest.turned:
+        lines.append("  across %s: %s" % (axes[nest.turn].name, " ".join(nest.turned)))
+    for level, segment in enumerate(nest.segments):
+        for title, body in (("row", segment.row), ("tile", segment.tile and segment.tile.values),
+                            ("main", segment.main and segment.main.values)):
+            if body:
+                lines.append("  %s %d: %s" % (title, level, " ".join(body)))
+    for title, kept in (("tile arrays", nest.tiles), ("row buffers", nest.buffers)):
+        if kept:
+            lines.append("  %s: %s" % (title, " ".join(kept)))
+    return lines

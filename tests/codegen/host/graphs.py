@@ -105,13 +105,15 @@ def transposed() -> FusedGraph:
 
 
 def transposed_any() -> FusedGraph:
-    """x[s1, 6, s0] with all axes the other way round, less y[6, s1]: two tensors are read across their rows."""
+    """x[s1, 6, s0] with all axes the other way round, less y[6, s1]: two tensors are read across their
+    rows."""
     sizes = (SizeVar("s0", InputDim(0, 2), 4), SizeVar("s1", InputDim(0, 0), 5))
     b = HintBuilder("transposed_any", [("z0", S0), ("z1", 6), ("z2", S1)], sizes)
     x = b.load(b.data(0, INT32), (1, 1, 1), strides=(1, S0, 6 * S0))
     y = b.load(b.data(1, INT32), (0, 1, 1), strides=(0, S1, 1))
     b.store(b.op("Sub", x, b.broadcast_to(y, (1, 1, 1))), 0)
-    return fused("transposed_any", [b], [(INT32, (S1, 6, S0)), (INT32, (6, S1))], [(INT32, (S0, 6, S1))], sizes)
+    return fused("transposed_any", [b], [(INT32, (S1, 6, S0)), (INT32, (6, S1))], [(INT32, (S0, 6, S1))],
+                 sizes)
 
 
 def transposed_sum() -> FusedGraph:

@@ -1,6 +1,6 @@
-"""Random graphs on the host target: what is drawn is verified, scheduled, generated, built and run; the bits are those
-of numpy. Elementwise graphs of any dtype are those of tests/strategies.py; graphs of reductions are drawn here on
-int32, whose sums are exact in any order."""
+"""Random graphs on the host target: what is drawn is verified, scheduled, generated, built and run; the bits
+are those of numpy. Elementwise graphs of any dtype are those of tests/strategies.py; graphs of reductions are
+drawn here on int32, whose sums are exact in any order."""
 import random
 
 import numpy as np

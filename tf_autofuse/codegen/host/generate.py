@@ -13,11 +13,12 @@ from tf_autofuse.codegen.host.nest import nest_function
 from tf_autofuse.codegen.host.tiling import (fields, memory_field, tiling_functions, tiling_struct,
                                              used_symbols)
 from tf_autofuse.codegen.sources import HOST_KERNEL, HOST_TOOLS, KernelSources
+from tf_autofuse.ir import proto
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.text import dump
 from tf_autofuse.ops.host_forms import headers
 from tf_autofuse.schedule.host_graph import Tensor
-from tf_autofuse.schedule.host_program import HostProgram, in_place_pairs
+from tf_autofuse.schedule.host_program import HostProgram, describe, in_place_pairs
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 
 _ELEMENTS = """\
@@ -64,7 +65,8 @@ def generate(fused: FusedGraph, program: HostProgram, machine: Any, config) -> K
               tiling_functions(fused, program, all_fields), _run_blocks(program)]
     stages = ()
     if config is not None and config.codegen_compile_debug:
-        stages = (("hint.txt", dump(fused).encode("utf-8")),)
+        stages = (("hint.txt", dump(fused).encode("utf-8")), ("nests.txt", describe(program).encode("utf-8")),
+                  ("fused.pb", proto.to_bytes(fused)))
     return KernelSources(fused.name, entry_symbol(fused.name), ((HOST_KERNEL, "\n".join(parts)),),
                          fused.origin,
                          stages, tools=HOST_TOOLS, in_place=in_place_pairs(fused, program))
