@@ -16,29 +16,31 @@ typedef float af_singles __attribute__((vector_size(32)));
 #endif
 
 static inline void af_block_f32_f16(float* dst, const uint16_t* src, int64_t n) {
-  int64_t i = 0;
+  int64_t done = 0;
 #ifdef __F16C__
-  for (; i + 8 <= n; i += 8) {
+  done = n & ~(int64_t)7;
+  for (int64_t i = 0; i < done; i += 8) {
     af_halves halves;
     __builtin_memcpy(&halves, src + i, 16);
     const af_singles singles = __builtin_ia32_vcvtph2ps256(halves);
     __builtin_memcpy(dst + i, &singles, 32);
   }
 #endif
-  for (; i < n; ++i) dst[i] = af_cast_f32_f16(src[i]);
+  for (int64_t i = 0; i < n - done; ++i) dst[done + i] = af_cast_f32_f16(src[done + i]);
 }
 
 static inline void af_block_f16_f32(uint16_t* dst, const float* src, int64_t n) {
-  int64_t i = 0;
+  int64_t done = 0;
 #ifdef __F16C__
-  for (; i + 8 <= n; i += 8) {
+  done = n & ~(int64_t)7;
+  for (int64_t i = 0; i < done; i += 8) {
     af_singles singles;
     __builtin_memcpy(&singles, src + i, 32);
     const af_halves halves = __builtin_ia32_vcvtps2ph256(singles, 0);
     __builtin_memcpy(dst + i, &halves, 16);
   }
 #endif
-  for (; i < n; ++i) dst[i] = af_cast_f16_f32(src[i]);
+  for (int64_t i = 0; i < n - done; ++i) dst[done + i] = af_cast_f16_f32(src[done + i]);
 }
 
 static inline void af_block_f32_bf16(float* dst, const uint16_t* src, int64_t n) {

@@ -114,6 +114,19 @@ static inline uint16_t af_cast_f16_f32(float x) {
   return (uint16_t)((size > 0x7f800000u ? 0x7e00u | (size >> 13 & 0x3ffu) : finite) | sign);
 }
 
+/* af_cast_f32_f16(af_cast_f16_f32(x)) without the way through the bits of float16. Half to even at bit 13; what
+ * would be 65520 or more is infinite; below 2^-14 the addition of 0.5 rounds at 2^-24. */
+static inline float af_cast_round_f16(float x) {
+  const uint32_t bits = af_bits_f32(x);
+  const uint32_t size = bits & 0x7fffffffu;
+  const uint32_t rounded = (size + 0xfffu + (size >> 13 & 1)) & 0xffffe000u;
+  const uint32_t normal = rounded > 0x477fe000u ? 0x7f800000u : rounded;
+  const uint32_t tiny = af_bits_f32((af_from_bits_f32(size) + 0.5f) - 0.5f);
+  const uint32_t finite = size < 0x38800000u ? tiny : normal;
+  const uint32_t nan = (size & 0xffffe000u) | 0x00400000u;
+  return af_from_bits_f32((size > 0x7f800000u ? nan : finite) | (bits & 0x80000000u));
+}
+
 /* bfloat16 bits to float32: its upper half. */
 static inline float af_cast_f32_bf16(uint16_t h) { return af_from_bits_f32((uint32_t)h << 16); }
 

@@ -2,7 +2,8 @@
 
 The vectorizer knows no conversion of 16-bit floats, so what a loop loads only to widen it, and what it rounds
 only to store it, is staged: a block of BLOCK elements goes through an array of float32, hK for value K, by
-the functions of npu_kernels/host/blocks.h.
+the functions of npu_kernels/host/blocks.h. What is rounded to float16 and widened again within the loop is
+rounded as a float32.
 """
 from typing import Dict, NamedTuple, Sequence
 
@@ -16,10 +17,12 @@ BLOCK = 512
 
 class Staging(NamedTuple):
     """loads: Load -> nothing is computed for it; casts: Cast of such a Load -> the Load; stores: Store -> the
-    value that it rounds; dropped: the Casts before such Stores."""
+    value that it rounds; rounds: Cast to float32 of a Cast to float16 -> what that rounds; dropped: the Casts
+    to float16 that only such Stores and Casts read."""
 
     casts: Dict[str, str]
     stores: Dict[str, str]
+    rounds: Dict[str, str]
     dropped: frozenset
 
     @property
@@ -41,6 +44,7 @@ def staging(values: Dict[str, Value], inner: Sequence[str], vector: int, kept: S
                 readers[i].append(values[n])
     casts: Dict[str, str] = {}
     stores: Dict[str, str] = {}
+    rounds: Dict[str, str] = {}
     dropped = set()
     for n in inner:
         v = values[n]
@@ -51,10 +55,21 @@ def staging(values: Dict[str, Value], inner: Sequence[str], vector: int, kept: S
             casts.update((r.name, n) for r in readers[n])
         if v.type == "Store":
             rounded = values[v.inputs[0]]
-            if (rounded.name in readers and rounded.type == "Cast" and rounded.operand is FLOAT32
-                    and rounded.name not in kept and all(r.type == "Store" for r in readers[rounded.name])):
+            if rounded.name in readers and _rounds(rounded) and rounded.name not in kept:
                 stores[n] = rounded.inputs[0]
     for n in inner:
-        if values[n].type == "Cast" and readers[n] and all(r.name in stores for r in readers[n]):
+        v = values[n]
+        if not (_rounds(v) and readers[n] and n not in kept):
+            continue
+        widened = [r for r in readers[n] if r.type == "Cast" and r.dtype is FLOAT32]
+        if all(r in widened or r.name in stores for r in readers[n]):
             dropped.add(n)
-    return Staging(casts, stores, frozenset(dropped))
+            rounds.update((r.name, v.inputs[0]) for r in widened)
+        else:
+            for r in readers[n]:
+                stores.pop(r.name, None)
+    return Staging(casts, stores, rounds, frozenset(dropped))
+
+
+def _rounds(v: Value) -> bool:
+    return v.type == "Cast" and v.dtype is FLOAT16 and v.operand is FLOAT32

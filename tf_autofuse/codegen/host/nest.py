@@ -425,6 +425,11 @@ class _Printer:
                 self.id("v", v.name), self.id("h", self.staged.casts[v.name]), self.staged_index(j)), v.name)
             self.local.add(v.name)
             self.keep(out, v, j, body.kept)
+        elif v.name in self.staged.rounds:
+            out.add("const float %s = af_cast_round_f16(%s);" % (
+                self.id("v", v.name), self.ref(self.staged.rounds[v.name], j)), v.name)
+            self.local.add(v.name)
+            self.keep(out, v, j, body.kept)
         elif v.name in self.staged.stores:
             out.add("%s[%s] = %s;" % (
                 self.id("h", v.name), self.staged_index(j), self.ref(self.staged.stores[v.name], j)), v.name)

@@ -24,16 +24,13 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
 #pragma GCC ivdep
       for (int64_t j = 0; j < 128; ++j) /* vector */ {
         const float v0 = p0[j];  // load_0
-        const uint16_t v1 = af_cast_f16_f32(v0);  // cast_0 (Cast)
         const float v2 = p2[j];  // load_1
-        const uint16_t v3 = af_cast_f16_f32(v2);  // cast_1 (Cast_1)
-        const float v4 = af_cast_f32_f16(v1);  // cast_2
+        const float v4 = af_cast_round_f16(v0);  // cast_2
         const float v5 = __builtin_fabsf(v4);  // abs_0
-        const float v6 = af_cast_f32_f16(v3);  // cast_3
+        const float v6 = af_cast_round_f16(v2);  // cast_3
         const float v7 = v5 + v6;  // add_0
         const float v8 = v7 < 0 ? 0 : v7;  // relu_0
-        const uint16_t v9 = af_cast_f16_f32(v8);  // cast_4
-        const float v10 = af_cast_f32_f16(v9);  // cast_5 (Cast_2)
+        const float v10 = af_cast_round_f16(v8);  // cast_5
         p11[j] = v10;  // store_0
       }
     }
