@@ -3,8 +3,8 @@ rows.
 
     tf-autofuse run examples/ascir_script.py        (or: python -m tf_autofuse examples/ascir_script.py)
 
-From the graph to its text, its schedule and its Ascend C, then to a result: computed node by node on numpy, and
-by the generated kernel on the host twin of the Ascend C API. Both are checked.
+From the graph to its text, its schedule and its Ascend C, then to a result: computed node by node on numpy,
+and by the generated kernel on the host twin of the Ascend C API. Both are checked.
 """
 import numpy as np
 
