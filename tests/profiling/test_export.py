@@ -17,7 +17,8 @@ from tf_autofuse.profiling.records import ProfileError, read
 MSPROF = (
     "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Block Dim,Input Shapes,"
     "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,"
-    "aiv_time(us),aiv_vec_time(us),aiv_vec_ratio,aiv_mte2_time(us),aiv_mte2_ratio,aiv_mte3_time(us),aiv_mte3_ratio"
+    "aiv_time(us),aiv_vec_time(us),aiv_vec_ratio,aiv_mte2_time(us),"
+    "aiv_mte2_ratio,aiv_mte3_time(us),aiv_mte3_ratio"
 ).split(",")
 
 
