@@ -92,7 +92,8 @@ def measure(size, again=AGAIN):
 
 def run(console, sizes=SIZES) -> None:
     ways = ("kept", "again", "analysed")
-    table = Table("fusible ops", "nodes", "fused ops", *(["%s, ms" % way for way in ways] + ["per 1,024 ops, ms"]))
+    heads = ["fusible ops", "nodes", "fused ops"] + ["%s, ms" % way for way in ways]
+    table = Table(*(heads + ["per 1,024 ops, ms"]))
     environ = dict(os.environ, AUTOFUSE_FLAGS="--enable_autofuse=true", AUTOFUSE_BUILD="sync",
                    PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2")
     for size in sizes:

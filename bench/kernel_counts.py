@@ -151,9 +151,10 @@ def count(build: Callable, target: str = "ascend") -> Counted:
         for t, s in shapes.items()
     }
     dims = {t.op.name: s for t, s in shapes.items()}
-    saved = {k: os.environ.get(k) for k in ("AUTOFUSE_FLAGS", "AUTOFUSE_TARGET")}
+    saved = {k: os.environ.get(k) for k in ("AUTOFUSE_FLAGS", "AUTOFUSE_TARGET", "AUTOFUSE_BUILD")}
     os.environ.update(
-        AUTOFUSE_FLAGS="--enable_autofuse=true;--autofuse_enable_pass=" + FAMILIES, AUTOFUSE_TARGET=target
+        AUTOFUSE_FLAGS="--enable_autofuse=true;--autofuse_enable_pass=" + FAMILIES, AUTOFUSE_TARGET=target,
+        AUTOFUSE_BUILD="sync",
     )
     try:
         expected, plain = _run(graph, fetches, feed, tf.compat.v1.ConfigProto())

@@ -1,9 +1,9 @@
 """What a fused node costs for each call on one element, beside TensorFlow's cheapest ops.
 
-A node's cost is the difference between a chain of 250 and one of 50 of them, on one thread, so that neither the session's
-own cost nor a hand-off between threads is in it. It is processor time, and the least of some turns in which all chains are
-run one after the other, so that other load on the machine disturbs little. The kernel is made by hand (a negation), so that
-the node's cost is seen and not a kernel's.
+A node's cost is the difference between a chain of 250 and one of 50 of them, on one thread, so that neither the
+session's own cost nor a hand-off between threads is in it. It is processor time, and the least of some turns in
+which all chains are run one after the other, so that other load on the machine disturbs little. The kernel is
+made by hand (a negation), so that the node's cost is seen and not a kernel's.
 """
 import tempfile
 import time
@@ -46,7 +46,8 @@ def _fuse_each(columns):
 
 
 def node_costs(groups=GROUPS, turns=TURNS):
-    """{what: seconds of one node in each group of turns}. The kernel forwards its input's buffer as TensorFlow's Neg does."""
+    """{what: seconds of one node in each group of turns}. The kernel forwards its input's buffer as
+    TensorFlow's Neg does."""
     import tensorflow as tf
     from tests.frontend.native_session import Recorder, _native, compile_kernel, config, meta
     _native.set_wants(None)

@@ -17,7 +17,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 ROOT = Path(__file__).resolve().parents[2]
 XLA_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
 OURS = {"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass="
-                          "reduce,concat,slice,split,gather,transpose", "AUTOFUSE_TARGET": "host"}
+                          "reduce,concat,slice,split,gather,transpose", "AUTOFUSE_TARGET": "host",
+        "AUTOFUSE_BUILD": "sync"}
 
 
 class Contender(NamedTuple):

@@ -1,8 +1,9 @@
-"""How the blocks of a launch are grouped, in a process of its own: TensorFlow's intra-op pool is the process's, and as large
-as its first session wants.
+"""How the blocks of a launch are grouped, in a process of its own: TensorFlow's intra-op pool is the
+process's, and as large as its first session wants.
 
-Run: python -m tests.frontend.native_groups THREADS LIBRARY... with libraries of KIND GROUPS. Prints for each library the
-smallest and the largest group of 48 blocks, with small_bytes 0 and with small_bytes 1 << 30, as JSON.
+Run: python -m tests.frontend.native_groups THREADS LIBRARY... with libraries of KIND GROUPS. Prints for
+each library the smallest and the largest group of 48 blocks, with small_bytes 0 and with small_bytes 1
+<< 30, as JSON.
 """
 
 import json

@@ -96,6 +96,7 @@ def script_of(recipe: Recipe, target: str, what: str) -> str:
         "import os",
         "",
         'os.environ["AUTOFUSE_TARGET"] = "%s"' % target,
+        'os.environ["AUTOFUSE_BUILD"] = "sync"',
         'os.environ["AUTOFUSE_FLAGS"] = "--enable_autofuse=true;%s"' % ENABLE_FAMILIES,
         "import numpy as np",
         "import tensorflow as tf",

@@ -1,7 +1,8 @@
-"""Frames and functions: loops, branches, tf.function, Keras and Estimator give the same results and gradients with fusion on.
+"""Frames and functions: loops, branches, tf.function, Keras and Estimator give the same results and gradients with
+fusion on.
 
-Each graph runs plain and with the plugin on the host target, from the same values; what is computed in float32 by other orders
-or other exponentials may differ by a few units in the last place.
+Each graph runs plain and with the plugin on the host target, from the same values; what is computed in float32 by
+other orders or other exponentials may differ by a few units in the last place.
 """
 import numpy as np
 import pytest
@@ -74,8 +75,10 @@ def test_while_loop_and_its_gradient(version):
     def build(x):
         if version == 2:
             v1.enable_control_flow_v2()
-        _, y = tf.while_loop(
-            lambda i, y: i < 5, lambda i, y: (i + 1, tf.sin(y) * 1.5 + tf.abs(x) * y - 0.25), [tf.constant(0), x])
+        def body(i, y):
+            return i + 1, tf.sin(y) * 1.5 + tf.abs(x) * y - 0.25
+
+        _, y = tf.while_loop(lambda i, y: i < 5, body, [tf.constant(0), x])
         return [y] + tf.gradients(tf.reduce_sum(y * y), [x])
 
     both_ways(build, [values(3, 7)])
@@ -88,10 +91,15 @@ def test_nested_loops_and_their_gradient(version):
             v1.enable_control_flow_v2()
 
         def inner(y):
-            return tf.while_loop(lambda j, z: j < 2, lambda j, z: (j + 1, tf.tanh(z) * 0.75 + x), [tf.constant(0), y])[1]
+            def body(j, z):
+                return j + 1, tf.tanh(z) * 0.75 + x
 
-        _, y = tf.while_loop(
-            lambda i, y: i < 3, lambda i, y: (i + 1, tf.nn.relu(inner(y) + 0.5) * 0.5 - y), [tf.constant(0), x])
+            return tf.while_loop(lambda j, z: j < 2, body, [tf.constant(0), y])[1]
+
+        def outer(i, y):
+            return i + 1, tf.nn.relu(inner(y) + 0.5) * 0.5 - y
+
+        _, y = tf.while_loop(lambda i, y: i < 3, outer, [tf.constant(0), x])
         return [y] + tf.gradients(tf.reduce_sum(y * y), [x])
 
     both_ways(build, [values(2, 9)])
@@ -112,12 +120,14 @@ def test_cond_and_its_gradient(version, sign):
 
 def test_a_loop_whose_trip_count_is_fed():
     def build(x, n):
-        _, y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1.0, tf.abs(y) * 0.5 - x), [tf.constant(0.0), x])
-        return y
+        def body(i, y):
+            return i + 1.0, tf.abs(y) * 0.5 - x
+
+        _, y = tf.while_loop(lambda i, y: i < n, body, [tf.constant(0.0), x])
+        return tf.nn.relu(y * 2.0) - y
 
     for n in (0.0, 1.0, 6.0):
-        if n:
-            both_ways(build, [values(3, 4), np.float32(n)])
+        both_ways(build, [values(3, 4), np.float32(n)])
 
 
 def test_tf_function_in_a_graph_and_its_gradient():
@@ -195,7 +205,8 @@ def test_estimator_trains_evaluates_and_predicts_the_same(tmp_path):
 
     results = []
     for fused in (False, True):
-        run = tf.estimator.RunConfig(str(tmp_path / str(fused)), tf_random_seed=3, session_config=config(fused))
+        folder = str(tmp_path / str(fused))
+        run = tf.estimator.RunConfig(folder, tf_random_seed=3, session_config=config(fused))
         estimator = tf.estimator.Estimator(model, config=run)
         estimator.train(batches)
         loss = estimator.evaluate(batches)["loss"]

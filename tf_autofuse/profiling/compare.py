@@ -77,6 +77,8 @@ def compare(script: str, arguments: Sequence[str], soc: str = "", model: str = "
 
 def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None:
     environ = dict(os.environ, PYTHONHASHSEED="0")
+    if environ.get("AUTOFUSE_BUILD") != "cached":
+        environ["AUTOFUSE_BUILD"] = "sync"  # what is measured is what will run in the end
     if side == "on" and "enable_autofuse" not in environ.get("AUTOFUSE_FLAGS", ""):
         flags = environ.get("AUTOFUSE_FLAGS", "").strip(";")
         environ["AUTOFUSE_FLAGS"] = ";".join(f for f in (flags, "--enable_autofuse=true") if f)
