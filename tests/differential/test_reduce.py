@@ -136,8 +136,8 @@ def compare(name, x, plain, fused):
 
 
 def allowance(name, x, fused):
-    """Units in the last place that any order of accumulation may be off. Products: one for each few factors. Sums:
-    one of all summands without their signs, which is many of a result that cancels."""
+    """Units in the last place that any order of accumulation may be off. Products: one for each few factors.
+    Sums: one of all summands without their signs, which is many of a result that cancels."""
     what = name.split()[0]
     if what == "Prod":
         return max(4.0, x.size / 4)

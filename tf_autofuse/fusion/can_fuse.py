@@ -9,9 +9,9 @@ to the other through ops outside, since the joined op would then wait for itself
 nodes. A refusal is a Verdict with a code (fusion/reasons.py) and the particulars; the checks run from cheap
 to dear.
 
-can_chain asks the same of two that cannot be one loop nest: may they be one op, with a loop nest each? The tensors
-between them then stay in the op's workspace: TF neither allocates nor schedules for them. That pays where one of
-them reduces: relu(x) summed up along two axes.
+can_chain asks the same of two that cannot be one loop nest: may they be one op, with a loop nest each? The
+tensors between them then stay in the op's workspace: TF neither allocates nor schedules for them. That pays
+where one of them reduces: relu(x) summed up along two axes.
 """
 
 from typing import Callable, List, NamedTuple, Sequence, Tuple

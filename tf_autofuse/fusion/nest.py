@@ -1,5 +1,5 @@
-"""A nest: realized boxes that share one loop nest, the unit that fusion joins (GE's AscBackend); or several loop
-nests in order that share one op and hand tensors on through workspaces (GE's FusedAscBackend).
+"""A nest: realized boxes that share one loop nest, the unit that fusion joins (GE's AscBackend); or several
+loop nests in order that share one op and hand tensors on through workspaces (GE's FusedAscBackend).
 
 A nest knows what it holds and what it reads, as sets that a union keeps up to date; its loop axes and its
 AscGraph are made when they are needed.
@@ -17,8 +17,8 @@ class Nest(NamedTuple):
     per source node how many members read it. device, frame: of all members. alive: the tokens under which the
     nest runs. hard: whether a view inside regroups dims. parts: how many loop bodies its concats make of it.
     gathered: tensors read at computed places. moving: whether it does more than to take parts of other data.
-    reduces: whether it holds a reduction; space: the dims that its loops run over. groups: where it is several
-    loop nests, the nodes of each one's boxes, in order of execution."""
+    reduces: whether it holds a reduction; space: the dims that its loops run over. groups: where it is
+    several loop nests, the nodes of each one's boxes, in order of execution."""
 
     boxes: Tuple[KernelBox, ...]
     members: Tuple[int, ...]
@@ -147,7 +147,8 @@ def body_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[Store]:
 
 
 def bodies_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[List[Store]]:
-    """The body of each loop nest: what is read outside of it is stored, also where another one of them reads it."""
+    """The body of each loop nest: what is read outside of it is stored, also where another one of them reads
+    it."""
     if not nest.groups:
         return [body_of(nest, outputs)]
     stored = {box.node for box in outputs} | {box.node for box in handed_on(nest)}

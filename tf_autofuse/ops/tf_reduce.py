@@ -152,8 +152,8 @@ ROWS = (
     _row("LogSoftmax", REALS, _log_softmax, "ulp",
          "x - max - log of the row's sum of exp(x - max). NaN or inf in a row make all of it NaN."),
     _row("SoftmaxCrossEntropyWithLogits", REALS, _cross_entropy, "ulp",
-         "The loss, where nothing reads the gradient: the sum of labels * (log of the row's sum of exp(x - max) "
-         "- (x - max)), for labels of the logits' shape.", 2),
+         "The loss, where nothing reads the gradient: the sum of labels * (log of the row's sum of "
+         "exp(x - max) - (x - max)), for labels of the logits' shape.", 2),
     _row(("FusedBatchNormV2", "FusedBatchNormV3"), (FLOAT32, FLOAT16), _batch_norm, "ulp", _NORM, 5,
          "elementwise"),
     _row("FusedBatchNorm", (FLOAT32,), _batch_norm, "ulp", _NORM, 5, "elementwise"),
