@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.graphs import GraphBuilder, Tensor
+from tests.graphs import GraphBuilder, Tensor, evaluate_graph
 from tests.lowering.checks import check_plan, compare_with_graph, keep_config, names, random_array
 from tf_autofuse.config import Config
 from tf_autofuse.fusion import reasons
 from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, INT8
+from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.ir.text import dump
 from tf_autofuse.lowering.plan import plan
 
@@ -340,3 +341,20 @@ def test_chains_of_reductions_along_other_axes():
     g.ret(g.reduce("Sum", other, [1]))
     (region,) = run(g, x=(4, 8)).regions
     assert len(region.fused.graphs) in (2, 3)
+
+
+def test_force_fp16_sums_in_float32():
+    """The NPU route's default in inference: 16-bit tensors at the borders, float32 inside."""
+    g = GraphBuilder()
+    x = g.arg("x", FLOAT32, (5, 64))
+    y = layer_norm(g, x)
+    g.ret(y)
+    config = Config(graph_run_mode=0, enable_pass=("reduce",))
+    result = plan(g.view(), config, "ascend")
+    check_plan(g, result)
+    assert {n.y.dtype for n in nodes_of(result, "Sum")} == {FLOAT32}
+    (region,) = result.regions
+    assert region.fused.name.startswith("autofuse_reduce_0_Cast_Mean_")
+    value = random_array(FLOAT32, (5, 64), 3)
+    (got,) = evaluate_fused(region.fused, [value] * len(region.inputs))
+    np.testing.assert_allclose(got, evaluate_graph(g, {"x": value})[y.node][0], rtol=2e-2, atol=2e-3)
