@@ -89,6 +89,9 @@ class _Cut:
         self.size = graph.axes[axis].size
         self.count = ceil_div(self.size, length)
         self.kept = sorted(reduces[0].pattern)
+        # There may be no chunk at all: what is stored once for each result belongs to the second nest.
+        self.later = after | {v.name for v in graph.values
+                              if v.type == "Store" and not v.pattern & reduces[0].reduced}
 
     def graphs(self) -> Chunks:
         scratch = tuple(
@@ -119,7 +122,7 @@ class _Cut:
         values = []
         dense = dict(self.dense())
         for v in self.graph.values:
-            if v.name in self.after and not v.is_reduce:
+            if v.name in self.later and not v.is_reduce:
                 continue
             access = v.access
             if access is not None:
@@ -169,7 +172,7 @@ class _Cut:
         """What the second nest computes: all after the Reduces, and what that reads beside them."""
         kinds = self.graph.by_name()
         found = set()
-        stack = [n for n in self.after if not kinds[n].is_reduce]
+        stack = [n for n in self.later if not kinds[n].is_reduce]
         while stack:
             name = stack.pop()
             if name in found or kinds[name].is_reduce:

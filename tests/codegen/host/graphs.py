@@ -164,6 +164,17 @@ def chunked_any() -> FusedGraph:
                  sizes)
 
 
+def stored_beside() -> FusedGraph:
+    """abs(x[5]) stored, and its sum with y[s0, 5] over axis 0: the first is stored where s0 is 0 too."""
+    sizes = (SizeVar("s0", InputDim(1, 0), 9),)
+    b = HintBuilder("stored_beside", [("z0", S0), ("z1", 5)], sizes)
+    x = b.op("Abs", b.load(b.data(0, FLOAT32), (0, 1)))
+    y = b.load(b.data(1, FLOAT32), (1, 1))
+    b.store(b.reduce("Sum", b.op("Add", b.broadcast_to(x, (1, 1)), y), (0,)), 0)
+    b.store(x, 1, dims=(0, 1))
+    return fused("stored_beside", [b], [(FLOAT32, (1, 5)), (FLOAT32, (S0, 5))], [(FLOAT32, (1, 5))] * 2, sizes)
+
+
 def all_graphs() -> Dict[str, Case]:
     two = (SizeVar("s0", InputDim(0, 0), 4), SizeVar("s1", InputDim(0, 1), 6))
     ends = ("Max", "Min")
@@ -216,6 +227,7 @@ def all_graphs() -> Dict[str, Case]:
         "chunked_columns": Case(reduced("chunked_columns", [("z0", 4099), ("z1", 70)], (0,), ("Sum", "Min")),
                                 (((4099, 70),),)),
         "chunked_any": Case(chunked_any(), tuple(((n, 5, 20),) for n in (1, 0, 7, 200, 2000))),
+        "stored_beside": Case(stored_beside(), tuple(((1, 5), (n, 5)) for n in (9, 0, 1, 3000))),
         "large_flat": Case(large_flat(), (((1 << 20,),),)),
         "many_nests": Case(many_nests(), (((9, 35),),)),
     }

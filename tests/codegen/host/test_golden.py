@@ -12,10 +12,15 @@ import pytest
 from tests.codegen.host import graphs
 from tests.codegen.host.conftest import CASES, MACHINE
 from tf_autofuse.build.kernels import build_kernels
+from tf_autofuse.codegen.ascendc.body import CodegenRefusal
 from tf_autofuse.codegen.sources import HOST_KERNEL
 from tf_autofuse.codegen.targets import HOST
 from tf_autofuse.config import Config
+from tf_autofuse.ir.builder import HintBuilder
+from tf_autofuse.ir.dtypes import FLOAT32
 from tf_autofuse.schedule.host_program import describe
+from tf_autofuse.symbolic.guards import InputDim, SizeVar
+from tf_autofuse.symbolic.size import symbol
 
 GOLDEN = ("public_example", "run_time_broadcast", "public_example_half", "softmax", "column_softmax",
           "embedding",
@@ -64,6 +69,17 @@ def test_code_text_is_free_of_names_and_comments():
             dataclasses.replace(n, origin=("evil */ \\ \n name",)) for n in g.nodes)) for g in fused.graphs))
     first, second = sources("softmax"), HOST.generate(other, HOST.schedule(other, MACHINE), MACHINE, None)
     assert first.text(HOST_KERNEL) != second.text(HOST_KERNEL) and first.code_text == second.code_text
+
+
+@pytest.mark.parametrize("name", ["n0", "j", "first"])
+def test_a_symbol_that_the_source_uses_itself_is_refused(name):
+    size = symbol(name)
+    b = HintBuilder("g", [("z0", size)])
+    b.store(b.op("Neg", b.load(b.data(0, FLOAT32), (1,))), 0)
+    fused = graphs.fused("g", [b], [(FLOAT32, (size,))], [(FLOAT32, (size,))],
+                         (SizeVar(name, InputDim(0, 0)),))
+    with pytest.raises(CodegenRefusal, match=name):
+        HOST.generate(fused, HOST.schedule(fused, MACHINE), MACHINE, None)
 
 
 def test_debug_folder(build_settings, tmp_path):

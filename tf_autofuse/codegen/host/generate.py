@@ -3,6 +3,7 @@
 The same input gives the same bytes. The source needs <stdint.h>, the headers of npu_kernels/host/ whose
 functions it calls, and nothing of a C library; it exports the interface of codegen/abi.py and has no state.
 """
+import re
 from typing import Any, List
 
 from tf_autofuse.codegen.abi import ABI_VERSION, MAX_PHASES, MACHINE_STRUCT
@@ -21,6 +22,14 @@ from tf_autofuse.schedule.host_graph import Tensor
 from tf_autofuse.schedule.host_program import HostProgram, describe, in_place_pairs
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 
+#: Names of locals, functions and types of the generated source, and C's keywords.
+_TAKEN = re.compile(
+    r"(?:[a-rt-z]\d*|s|q0|qn|first|last|item|items|piece|pieces|group|rest|end|line|bad|one|gm|workspace|block|half|"
+    r"blocks|bytes|total|none|sizes|machine|tiling|in_dims|out_dims|memory|code|nest\d+|r\d+\w+|better\w*|"
+    r"Tiling|Division|Divide|Min|Max|auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|"
+    r"for|goto|if|inline|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|"
+    r"unsigned|void|volatile|while|asm|typeof|af_\w+)\Z")
+
 _ELEMENTS = """\
 /* Element counts saturate: an empty dim does not hide that the others' product is out of range. */
 #define kMostElements ((int64_t)1 << 62)
@@ -36,6 +45,9 @@ def generate(fused: FusedGraph, program: HostProgram, machine: Any, config) -> K
     if len(program.nests) > MAX_PHASES:
         raise CodegenRefusal("%d loop nests are too many for one kernel" % len(program.nests))
     symbols = used_symbols(fused, program)
+    for v in fused.sizes:
+        if _TAKEN.match(v.name):
+            raise CodegenRefusal("the size symbol %s has a name that generated C uses itself" % v.name)
     all_fields = fields(fused, program)
 
     def base(tensor: Tensor) -> str:
