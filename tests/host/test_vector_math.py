@@ -204,5 +204,20 @@ def test_blocks_give_the_bits_of_single_conversions(flags):
             assert (out[:n] == narrow[:n]).all() and (out[n:] == 7).all()
 
 
+def test_rounding_to_float16_in_place_is_there_and_back():
+    """A sweep over float32, and every float16 value and every middle of two with both float32 neighbours."""
+    there_and_back = "af_cast_f32_f16(af_cast_f16_f32({0}))"
+    run = compiled.library([compiled.Loop("once", ("float", "float"), "af_cast_round_f16({0})", ("cast.h",)),
+                            compiled.Loop("twice", ("float", "float"), there_and_back, ("cast.h",))])
+    every = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(np.float16).astype(np.float32)
+    midway = (every.view(np.uint32) | 0x1000).view(np.float32)
+    sweep = np.arange(0, 2 ** 32, 65521, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = [(x.view(np.uint32) + np.uint32(d)).view(np.float32) for x in (every, midway)
+            for d in (1, 2 ** 32 - 1)]
+    values_ = np.concatenate([every, midway, sweep] + near)
+    assert (run("once", np.uint32, values_) == run("twice", np.uint32, values_)).all()
+    assert run.vectorized["once"] == 32
+
+
 def test_long_double_is_wider():
     assert ctypes.sizeof(ctypes.c_longdouble) == np.dtype(np.longdouble).itemsize > 8
