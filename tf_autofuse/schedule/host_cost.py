@@ -11,8 +11,8 @@ from tf_autofuse.schedule.host_graph import Value
 #: A value that costs no more than this is computed again rather than kept in memory.
 CHEAP = 0.35
 
-_BYTE = 0.02
-_SIMPLE = 0.05
+_BYTE = 0.015
+_SIMPLE = 0.03
 _OPS: Mapping[str, float] = dict(
     {"Div": 0.3, "Sqrt": 0.3, "Mod": 2.0, "FloorMod": 2.0, "TruncateMod": 2.0, "Pow": 4.0, "Atan2": 3.0},
     **dict.fromkeys(("Exp", "Expm1", "Ln", "Log1p", "Sigmoid", "Tanh", "Erf", "Sin", "Cos", "Asin", "Acos",
