@@ -38,6 +38,47 @@ def test_mixed_graphs(first, target):
     assert fused, "nothing was fused in ten graphs: the comparison compares TF with itself"
 
 
+#: Graphs that once went wrong, as the fuzzer shrank them.
+FAILED_ONCE = {
+    # gcc made one truncation of two casts: -0.0 for 0.0
+    "cast to an integer and back": Recipe(
+        1000,
+        (Source((2,), "special"), Source((1,), "special")),
+        (Step("tf.cast(tf.cast(tf.minimum(tf.maximum(t1, -9.0), 9.0), tf.int32), F)", True),),
+        (2,),
+    ),
+    # the value beside a reduction over no elements was not stored
+    "beside an empty reduction": Recipe(
+        2043,
+        (Source((0,), "float", True), Source((1,), "float")),
+        (
+            Step("tf.sign(t1)", True),
+            Step("t2 / (tf.abs(t0) + 1.0)", True),
+            Step("tf.reduce_mean(t3, [0], True)", False),
+        ),
+        (2, 4),
+    ),
+    # a value that stands transposed in its nest was stored in the order of the nest's axes
+    "stored beside the reduction of its transpose": Recipe(
+        5093,
+        (Source((5, 16), "float"),),
+        (
+            Step("tf.minimum(t0, t0)", True),
+            Step("tf.transpose(t1, [1, 0])", True),
+            Step("tf.reduce_min(t2, [-2], True)", True),
+        ),
+        (1, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["host", "ascend"])
+@pytest.mark.parametrize("name", sorted(FAILED_ONCE))
+def test_what_failed_once(name, target):
+    outcome = check(FAILED_ONCE[name], lambda r: run_fused(r, target))
+    assert outcome.differences == [] and outcome.fused
+
+
 def wrong_where(recipe: Recipe, text: str) -> Run:
     """A plugin that computes results with `text` in their expression one last bit too large."""
     graph = tf.Graph()

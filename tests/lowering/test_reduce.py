@@ -358,12 +358,3 @@ def test_force_fp16_sums_in_float32():
     value = random_array(FLOAT32, (5, 64), 3)
     (got,) = evaluate_fused(region.fused, [value] * len(region.inputs))
     np.testing.assert_allclose(got, evaluate_graph(g, {"x": value})[y.node][0], rtol=2e-2, atol=2e-3)
-
-
-def test_a_value_that_stands_transposed_is_stored_in_its_own_order():
-    g = GraphBuilder()
-    x = g.op("Abs", g.arg("x", FLOAT32, (5, 16)))
-    turned = g.op("Transpose", x, g.const(np.int32([1, 0]), INT32), dims=(16, 5))
-    g.ret(x, g.reduce("Min", turned, [-2], True))
-    result = run(g, x=(5, 16))
-    assert len(result.regions) == 1 and len(result.regions[0].outputs) == 2
