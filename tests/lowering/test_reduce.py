@@ -358,3 +358,18 @@ def test_force_fp16_sums_in_float32():
     value = random_array(FLOAT32, (5, 64), 3)
     (got,) = evaluate_fused(region.fused, [value] * len(region.inputs))
     np.testing.assert_allclose(got, evaluate_graph(g, {"x": value})[y.node][0], rtol=2e-2, atol=2e-3)
+
+
+def test_a_reduced_value_with_constants_around_it():
+    """The parts of a Pad that are one constant element have no axis of the reduction's loops."""
+    g = GraphBuilder()
+    x = g.op("Abs", g.arg("x", FLOAT32, (4, 3)))
+    paddings = g.const(np.array([[1, 1], [2, 2]]), INT32)
+    padded = g.op("Pad", g.reduce("Max", x, [0, 1], True), paddings, dims=(3, 5), dtype=FLOAT32)
+    g.ret(padded)
+    result = plan(g.view(), keep_config(), "host")
+    check_plan(g, result)
+    (region,) = result.regions
+    value = random_array(FLOAT32, (4, 3), 1)
+    (got,) = evaluate_fused(region.fused, [value] * len(region.inputs))
+    np.testing.assert_array_equal(got, np.pad(np.abs(value).max().reshape(1, 1), [(1, 1), (2, 2)], "constant"))

@@ -40,6 +40,7 @@ from tf_autofuse.ir.loop_ir import (
     Slice,
     Store,
     View,
+    constant_of,
     has_reduce,
 )
 from tf_autofuse.symbolic.size import Size, exact_quotient, is_static, known_equal, product, stride_or_zero
@@ -522,6 +523,9 @@ def _check_nesting(placed: Layout) -> None:
     if not all(a <= b for a, b in zip(ordered, ordered[1:])):
         raise NoCommonAxes("reductions along axes that do not nest")
     for spot in placed.stores:
-        missing = [i for i, over in enumerate(placed.covered(spot)) if not over]
+        covered = placed.covered(spot)
+        if not any(covered) and constant_of(spot.expr) is not None:
+            raise NoCommonAxes("a constant of one element beside a reduction")
+        missing = [i for i, over in enumerate(covered) if not over]
         if not taken.issuperset(missing):
             raise NoCommonAxes("a value of dims [%s] among larger ones" % ", ".join(map(str, spot.expr.dims)))
