@@ -1,8 +1,8 @@
 """Kernels before and after fusion on four building blocks, with each kernel's tiling and UB use.
 
-Counted are the ops that the executor runs (constants, arguments and results left out): on an NPU each of them is a
-kernel launch. Both sides go through TensorFlow's own graph optimizations. The ascend target: kernels for its default
-chip, run here on the host twin; results are compared with TensorFlow's.
+Counted are the ops that the executor runs (constants, arguments and results left out): on an NPU each of them
+is a kernel launch. Both sides go through TensorFlow's own graph optimizations. The ascend target: kernels for
+its default chip, run here on the host twin; results are compared with TensorFlow's.
 """
 
 import os
@@ -30,7 +30,7 @@ _NOT_KERNELS = (
 
 
 class Counted(NamedTuple):
-    """plain, fused: executed ops. kernels: (name, TF ops inside, UB bytes, tiling) of the fused ops. worst: the
+    """plain, fused: executed ops. kernels: (name, TF ops inside, UB bytes, tiling) of fused ops. worst: the
     largest difference from TF, relative to TF's largest value."""
 
     plain: int
