@@ -208,13 +208,17 @@ class _Planner:
 def vector_axis(graph: HostGraph) -> Optional[int]:
     """The axis along which most elements are read and written contiguously: accesses over all axes count,
     Stores a little more; of others only where these say nothing. The innermost on a tie. An axis of which
-    every loop would be short is passed over where another one does as well."""
+    every loop would be short is passed over where another one does as well. Never an axis of chunks: the
+    length of the last chunk is a matter of which it is."""
     if not graph.axes:
         return None
+    chunks = {axis.limit[0] for axis in graph.axes if axis.limit is not None}
     accesses = [v for v in graph.values if v.access is not None]
     rank = max([len(v.pattern) for v in accesses] + [0])
     scores = []
     for a in range(len(graph.axes)):
+        if a in chunks:
+            continue
         score = 0.0
         for v in accesses:
             if a in v.pattern and known_equal(v.access.strides[a], 1):

@@ -1,4 +1,5 @@
 """HintGraphs for the host target's tests: reductions, gathers, parts, several loop nests."""
+from dataclasses import replace
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -8,8 +9,8 @@ from tests.strategies import arrays_for
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
-from tf_autofuse.symbolic.guards import InputDim, SizeVar
-from tf_autofuse.symbolic.size import symbol
+from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
+from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
 
 S0, S1 = symbol("s0"), symbol("s1")
 #: Sums are right within 1e-5 of this or of the result, whichever is larger: inputs are moderate.
@@ -175,6 +176,18 @@ def stored_beside() -> FusedGraph:
     return fused("stored_beside", [b], [(FLOAT32, (1, 5)), (FLOAT32, (S0, 5))], [(FLOAT32, (1, 5))] * 2, sizes)
 
 
+def strided_sum() -> FusedGraph:
+    """The sum of x[s0] + y[s1], either of which may have one element that counts for all: long, so in chunks."""
+    size = broadcast_size(S0, S1)
+    sizes = (SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", size))
+    b = HintBuilder("strided_sum", [("z0", size)], sizes)
+    x = b.load(b.data(0, FLOAT32), (1,), strides=(stride_or_zero(S0, 1),))
+    y = b.load(b.data(1, FLOAT32), (1,), strides=(stride_or_zero(S1, 1),))
+    b.store(b.reduce("Sum", b.op("Add", x, y), (0,)), 0)
+    graph = fused("strided_sum", [b], [(FLOAT32, (S0,)), (FLOAT32, (S1,))], [(FLOAT32, (1,))], sizes)
+    return replace(graph, guards=(Guard("broadcast", S0, S1),))
+
+
 def all_graphs() -> Dict[str, Case]:
     two = (SizeVar("s0", InputDim(0, 0), 4), SizeVar("s1", InputDim(0, 1), 6))
     ends = ("Max", "Min")
@@ -228,6 +241,8 @@ def all_graphs() -> Dict[str, Case]:
                                 (((4099, 70),),)),
         "chunked_any": Case(chunked_any(), tuple(((n, 5, 20),) for n in (1, 0, 7, 200, 2000))),
         "stored_beside": Case(stored_beside(), tuple(((1, 5), (n, 5)) for n in (9, 0, 1, 3000))),
+        "strided_sum": Case(strided_sum(), tuple(
+            ((n,), (m,)) for n, m in ((5, 5), (1, 9), (9, 1), (1, 1), (0, 1), (70000, 1), (40000, 40000)))),
         "large_flat": Case(large_flat(), (((1 << 20,),),)),
         "many_nests": Case(many_nests(), (((9, 35),),)),
     }
