@@ -20,11 +20,12 @@ def test_the_committed_document_is_current():
 def test_every_row_is_there_once_with_as_many_cells_as_its_head():
     text = document.render()
     tables = text.split("## ")
-    ops, host, casts, ascir = (rows(t) for t in tables[1:5])
+    ops, host, left, casts, ascir = (rows(t) for t in tables[1:6])
     assert [r[0] for r in ops[2:]] == sorted(set(TF_OPS) - {"Cast"})
     assert [r[0] for r in ascir[2:]] == sorted(ASC_OPS)
     assert {r[0] for r in host[2:]} < set(TF_OPS) and "ResourceGather" in {r[0] for r in host[2:]}
-    for table in (ops, host, casts, ascir):
+    assert [r[1] for r in left[2:]] == [row.why for row in document.LEFT]
+    for table in (ops, host, left, casts, ascir):
         assert {len(r) for r in table} == {len(table[0])}
 
 

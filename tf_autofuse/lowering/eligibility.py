@@ -15,6 +15,7 @@ from tf_autofuse.lowering.moves import KINDS, value_positions
 from tf_autofuse.lowering.rows import COMPOSITION, row_of
 from tf_autofuse.lowering.views import LIKE, SAME_DIMS
 from tf_autofuse.ops.table import support
+from tf_autofuse.ops.tf_left import why_left
 
 _CLAIMS = ("_XlaCompile", "_XlaMustCompile")
 _A_CONSTANT = NodeVerdict(reasons.CONSTANT, "a constant")
@@ -76,7 +77,9 @@ class Eligibility:
         if row_of(op) is None:
             found = self._no_row.get(op)
             if found is None:
-                found = self._no_row[op] = NodeVerdict(reasons.NO_ROW, "no row for %s" % op)
+                found = self._no_row[op] = NodeVerdict(
+                    reasons.NO_ROW, why_left(op) or "no row for %s" % op
+                )
             return found
         if node in self._refused:
             return self._refused[node]

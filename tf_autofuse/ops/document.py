@@ -6,6 +6,7 @@ from typing import Dict, List
 from tf_autofuse.ir.dtypes import ALL_DTYPES, DType
 from tf_autofuse.ops.schema import AscOp, TfOp
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS, support
+from tf_autofuse.ops.tf_left import LEFT
 
 _SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int8": "i8",
           "int16": "i16",
@@ -35,6 +36,11 @@ within the bound that docs/numerics.md measures.
 _HOST = """## TensorFlow ops on the host target
 
 Fused at every dtype that has a cell in the table above, and Cast for every pair, except for:
+"""
+
+_LEFT = """## Left to TensorFlow on both targets
+
+Ops of the same families without a row in the table:
 """
 
 _CASTS = """## Cast on the ascend target
@@ -118,6 +124,10 @@ def _host() -> List[str]:
     return _table(["op", "dtypes", "why"], rows)
 
 
+def _left() -> List[str]:
+    return _table(["ops", "why"], [[" ".join(sorted(row.names)), row.why] for row in LEFT])
+
+
 def _casts() -> List[str]:
     rows = [
         [_SHORT[s.name]]
@@ -161,6 +171,6 @@ def _ascir() -> List[str]:
 def render() -> str:
     """The text of docs/ops.md; the same table gives the same bytes."""
     parts = []
-    for head, table in ((_HEAD, _ops), (_HOST, _host), (_CASTS, _casts), (_ASCIR, _ascir)):
+    for head, table in ((_HEAD, _ops), (_HOST, _host), (_LEFT, _left), (_CASTS, _casts), (_ASCIR, _ascir)):
         parts += [head, "\n".join(table()), ""]
     return "\n".join(parts)
