@@ -8,13 +8,14 @@ import os
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tests.fuzz.__main__ import buildable, fails
-from tests.fuzz.check import Run, check, run_fused, run_plain
-from tests.fuzz.generate import generate
-from tests.fuzz.recipe import Recipe, Source, Step, build, script_of
-from tests.fuzz.shrink import shrink
+tf = pytest.importorskip("tensorflow")
+
+from tests.fuzz.__main__ import buildable, fails  # noqa: E402
+from tests.fuzz.check import Run, check, run_fused, run_plain  # noqa: E402
+from tests.fuzz.generate import generate  # noqa: E402
+from tests.fuzz.recipe import Recipe, Source, Step, build, script_of  # noqa: E402
+from tests.fuzz.shrink import shrink  # noqa: E402
 
 pytestmark = pytest.mark.tensorflow
 COUNT = int(os.environ.get("AUTOFUSE_FUZZ_GRAPHS", "40"))

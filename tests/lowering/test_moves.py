@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tests.lowering.tf_plans import one_region, plan_against_tf
+tf = pytest.importorskip("tensorflow")
+
+from tests.lowering.tf_plans import one_region, plan_against_tf  # noqa: E402
 
 v1 = tf.compat.v1
 RNG = np.random.RandomState(5)

@@ -1,11 +1,12 @@
 """The numpy meaning of AscIR's reductions against TensorFlow's own kernels."""
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tf_autofuse.ir.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, INT32, INT64, INT8, UINT8
-from tf_autofuse.ops.ascir_reduce import start_value
-from tf_autofuse.ops.numpy_handler import evaluate_call, evaluate_op
+tf = pytest.importorskip("tensorflow")
+
+from tf_autofuse.ir.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, INT32, INT64, INT8, UINT8  # noqa: E402
+from tf_autofuse.ops.ascir_reduce import start_value  # noqa: E402
+from tf_autofuse.ops.numpy_handler import evaluate_call, evaluate_op  # noqa: E402
 
 _TF = {"Sum": tf.reduce_sum, "Prod": tf.reduce_prod, "Max": tf.reduce_max, "Min": tf.reduce_min,
        "All": tf.reduce_all, "Any": tf.reduce_any}
