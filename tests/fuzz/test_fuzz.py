@@ -59,6 +59,17 @@ FAILED_ONCE = {
         ),
         (2, 4),
     ),
+    # the number of rows, as a float, was to be stored as a tensor between two loop nests
+    "a size that two reductions share": Recipe(
+        1,
+        (Source((9,), "float", True), Source((9, 5), "float", True)),
+        (
+            Step("tf.cast(tf.size(t0), F)", True),
+            Step("tf.reduce_sum(t0) / t2", False),
+            Step("tf.reduce_sum(t1 * (1.0 / t2), 0)", False),
+        ),
+        (3, 4),
+    ),
     # a value that stands transposed in its nest was stored in the order of the nest's axes
     "stored beside the reduction of its transpose": Recipe(
         5093,

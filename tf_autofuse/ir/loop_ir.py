@@ -375,9 +375,20 @@ _MAPS = (Broadcast, View, Same, Permute, Slice)
 
 def constant_of(expr: Expr) -> Optional[Constant]:
     """The Constant that every element of expr is, as far as its form shows it."""
+    expr = _spread(expr)
+    return expr if isinstance(expr, Constant) else None
+
+
+def is_one_number(expr: Expr) -> bool:
+    """Whether the form of expr shows that all elements are one number that no load gives."""
+    return isinstance(_spread(expr), (Constant, SizeValue))
+
+
+def _spread(expr: Expr) -> Expr:
+    """What stands under the maps and virtual casts of expr."""
     while isinstance(expr, _MAPS) or (isinstance(expr, Cast) and expr.virtual):
         expr = expr.args[0]
-    return expr if isinstance(expr, Constant) else None
+    return expr
 
 
 def reachable(roots: Iterable[Expr]) -> List[Expr]:

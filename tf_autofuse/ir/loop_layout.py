@@ -40,8 +40,8 @@ from tf_autofuse.ir.loop_ir import (
     Slice,
     Store,
     View,
-    constant_of,
     has_reduce,
+    is_one_number,
 )
 from tf_autofuse.symbolic.size import Size, exact_quotient, is_static, known_equal, product, stride_or_zero
 
@@ -524,8 +524,8 @@ def _check_nesting(placed: Layout) -> None:
         raise NoCommonAxes("reductions along axes that do not nest")
     for spot in placed.stores:
         covered = placed.covered(spot)
-        if not any(covered) and constant_of(spot.expr) is not None:
-            raise NoCommonAxes("a constant of one element beside a reduction")
+        if not any(covered) and is_one_number(spot.expr):
+            raise NoCommonAxes("a number of one element beside a reduction")
         missing = [i for i, over in enumerate(covered) if not over]
         if not taken.issuperset(missing):
             raise NoCommonAxes("a value of dims [%s] among larger ones" % ", ".join(map(str, spot.expr.dims)))
