@@ -177,6 +177,35 @@ def test_cond_branches(native, predicate):
     assert 0 not in (classes["cond/Exp"], classes["cond/Neg"])
 
 
+@pytest.mark.parametrize("value, inner", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0)])
+def test_branches_of_predicates_that_are_fused_before_them(native, value, inner):
+    """Moving a predicate into a fused node doesn't change under which conditions its branches run."""
+    x = v1.placeholder(tf.float32, [None, 4], name="x")
+    y = v1.placeholder(tf.float32, [], name="y")
+
+    def nested():
+        deep = tf.exp(x, name="deep")
+        choice = tf.less(tf.abs(y * 2.0, name="twice"), deep[0, 0] + y, name="choice_in")
+        return v1.cond(
+            choice,
+            lambda: tf.sqrt(tf.sigmoid(deep, name="yes_0"), name="yes_1"),
+            lambda: tf.tanh(tf.abs(deep, name="no_0"), name="no_1"),
+        )
+
+    choice = tf.greater(tf.negative(tf.reduce_sum(x), name="minus"), 0.0, name="choice_out")
+    result = v1.cond(choice, lambda: tf.negative(tf.square(x, name="other_0"), name="other_1"), nested)
+    pairs = [("minus", "choice_out"), ("other_0", "other_1"), ("twice", "choice_in")]
+    pairs += [("yes_0", "yes_1"), ("no_0", "no_1")]
+
+    def choose(columns):
+        full = {name.rsplit("/", 1)[-1]: name for name in columns["names"]}
+        return [edit(columns, [full[n] for n in pair], name="pair_%d" % i) for i, pair in enumerate(pairs)]
+
+    feeds = {x: np.full((3, 4), value, "f"), y: np.float32(inner)}
+    seen, _ = compare(native, result, feeds, at_least=len(pairs), choose=choose)
+    assert not seen.rejections
+
+
 @pytest.mark.parametrize("predicate", [True, False])
 def test_an_output_may_not_die_with_a_branch(native, predicate):
     """Without a look at liveness, `live` would be dead whenever the branch is not taken."""

@@ -118,6 +118,22 @@ def test_cond_and_its_gradient(version, sign):
     both_ways(build, [values(4, 5), np.float32(sign)])
 
 
+def test_branches_are_fused_where_their_predicate_is():
+    def build(x, y):
+        def inner():
+            z = tf.square(x) - 0.5
+            low = tf.reduce_sum(z * y) < 0.0
+            return tf.cond(low, lambda: tf.sigmoid(z) * y + z, lambda: tf.exp(-z) / 3.0 - y)
+
+        return tf.cond(tf.reduce_sum(x) > 0.0, inner, lambda: tf.tanh(x) * y - 3.0)
+
+    x = np.abs(values(3, 8)) + 1.0
+    for sign, inner in ((1.0, 0.5), (1.0, -0.5), (-1.0, 0.5)):
+        both_ways(build, [sign * x, np.float32(inner)])
+    # The two predicates (the inner one with what its branches read) and the three branches.
+    assert sum(s["calls"] > 0 for s in plugin.native().stats().values()) == 5
+
+
 def test_a_loop_whose_trip_count_is_fed():
     def build(x, n):
         def body(i, y):

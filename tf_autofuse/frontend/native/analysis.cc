@@ -99,13 +99,13 @@ Status GraphAnalysis::FindFrames(const Graph& graph) {
   return Status::OK();
 }
 
-int GraphAnalysis::Token(int node, int port, int branch) const {
+int GraphAnalysis::Token(int node, int port, int branch) {
   auto inserted = tokens_.insert({{node, port, branch}, static_cast<int>(token_info_.size())});
   if (inserted.second) token_info_.push_back({branch, -1, false});
   return inserted.first->second;
 }
 
-int GraphAnalysis::BranchToken(const Node& switch_node, int port) const {
+int GraphAnalysis::BranchToken(const Node& switch_node, int port) {
   const Edge* predicate = nullptr;
   if (!switch_node.input_edge(1, &predicate).ok()) return Token(switch_node.id(), -2, port);
   // tf.cond switches its pivot on the predicate and everything else on an Identity of it.
@@ -129,7 +129,7 @@ Liveness GraphAnalysis::EdgeLiveness(const Edge& edge) const {
   const Liveness& alive = *liveness_[source];
   // A control edge out of a Switch fires when the Switch itself ran, whichever branch it took.
   if (!edge.src()->IsSwitch() || edge.IsControlEdge()) return alive;
-  return Union(alive, {BranchToken(*edge.src(), edge.src_output())});
+  return Union(alive, {branches_.at(source)[edge.src_output()]});
 }
 
 // A Merge of the two branches of one predicate is alive whenever both share the rest; anything else is
@@ -177,6 +177,7 @@ void GraphAnalysis::FindLiveness() {
     auto inserted = classes_.insert({alive, static_cast<int>(classes_.size())});
     liveness_[i] = &inserted.first->first;
     liveness_class_[i] = inserted.first->second;
+    if (node.IsSwitch()) branches_[i] = {{BranchToken(node, 0), BranchToken(node, 1)}};
   }
 }
 

@@ -7,8 +7,10 @@
 #ifndef TF_AUTOFUSE_NATIVE_ANALYSIS_H_
 #define TF_AUTOFUSE_NATIVE_ANALYSIS_H_
 
+#include <array>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tensorflow/core/graph/graph.h"
@@ -42,7 +44,8 @@ class GraphAnalysis {
   const Liveness& liveness(int index) const { return *liveness_[index]; }
   // Equal numbers mean equal liveness; 0 is "always".
   int liveness_class(int index) const { return liveness_class_[index]; }
-  // Liveness of what an edge carries: that of its source plus, for a Switch, the branch taken.
+  // Liveness of what an edge carries: that of its source plus, for a Switch, the branch taken. The tokens are
+  // those of the graph that Build saw, also when a predicate has been moved into another node since.
   Liveness EdgeLiveness(const tensorflow::Edge& edge) const;
 
  private:
@@ -50,8 +53,8 @@ class GraphAnalysis {
   tensorflow::Status FindFrames(const tensorflow::Graph& graph);
   void FindLiveness();
   Liveness MergeLiveness(const tensorflow::Node& merge);
-  int BranchToken(const tensorflow::Node& switch_node, int port) const;
-  int Token(int node, int port, int branch) const;
+  int BranchToken(const tensorflow::Node& switch_node, int port);
+  int Token(int node, int port, int branch);
 
   std::vector<tensorflow::Node*> order_;
   std::vector<int> index_;
@@ -64,8 +67,9 @@ class GraphAnalysis {
     int sibling;        // token of the other branch, or -1
     bool of_loop_cond;  // the predicate is a LoopCond: dropped at Exit
   };
-  mutable std::map<std::vector<int>, int> tokens_;
-  mutable std::vector<TokenInfo> token_info_;
+  std::map<std::vector<int>, int> tokens_;
+  std::vector<TokenInfo> token_info_;
+  std::unordered_map<int, std::array<int, 2>> branches_;  // by a Switch's index: the tokens of its outputs
 };
 
 // OK, or InvalidArgument when the graph has a cycle that is no while loop.
