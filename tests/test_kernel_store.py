@@ -9,6 +9,7 @@ from tf_autofuse import kernel_store
 from tf_autofuse.build.kernels import BuildFailure, BuildSettings, KernelBinary, open_cache
 from tf_autofuse.codegen.targets import Target
 from tf_autofuse.config import Config
+from tf_autofuse.ir import proto
 from tf_autofuse.kernel_store import KernelStore, Recipe, StageFailure
 from tf_autofuse.lowering.bodies import Body
 
@@ -163,3 +164,22 @@ def test_one_failure_does_not_cost_the_others(shop, body, stage):
     assert isinstance(good, KernelBinary)
     shop.refuse = None
     assert isinstance(shop.make(body)[0], KernelBinary)  # a failure is not remembered
+
+
+@pytest.mark.parametrize("stage", ["schedule", "codegen"])
+def test_what_a_stage_refuses_is_kept_in_the_debug_folder(shop, body, stage, tmp_path):
+    shop.refuse = stage
+    shop.make(body, codegen_compile_debug=True, debug_dir=str(tmp_path / "debug"))
+    (folder,) = (tmp_path / "debug").iterdir()
+    assert proto.from_bytes((folder / "fused.pb").read_bytes()) == body.fused
+    assert body.fused.name in (folder / "hint.txt").read_text()
+    text = (folder / "failure.txt").read_text()
+    assert "stage " + stage in text and "Traceback" in text and "not today" in text
+
+
+def test_a_debug_folder_that_cannot_be_written_costs_a_warning(shop, body, tmp_path, caplog):
+    shop.refuse = "schedule"
+    (tmp_path / "file").write_text("")
+    (bad,) = shop.make(body, codegen_compile_debug=True, debug_dir=str(tmp_path / "file"))
+    assert isinstance(bad, StageFailure) and "not today" in bad.reason
+    assert "debug folder" in caplog.text

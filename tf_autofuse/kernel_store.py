@@ -11,8 +11,11 @@ import dataclasses
 import hashlib
 import os
 import threading
+import traceback
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from tf_autofuse import diagnostics
+from tf_autofuse.build import debug_folder
 from tf_autofuse.build.cache import Cache, content_key
 from tf_autofuse.build.kernels import BuildFailure, BuildSettings, KernelBinary, build_kernels, open_cache
 from tf_autofuse.build.stamps import compiler_stamp, project_stamp
@@ -126,11 +129,24 @@ class KernelStore:
             try:
                 done.append((key, work(item)))
             except Exception as error:
+                self._keep_failed(item, stage)
                 results[key] = StageFailure(
                     stage, "%s: %s" % (type(error).__name__, error),
                     "the region runs as TensorFlow's own ops; set --codegen_compile_debug=true;"
                     "--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) to keep its stages, and report them")
         return done
+
+    def _keep_failed(self, item, stage: str) -> None:
+        """In the debug folder, where there is one: the stage's input, a fused graph first, and the traceback."""
+        folder = self._settings.debug_dir
+        if folder is None:
+            return
+        fused = item[0] if isinstance(item, tuple) else item
+        try:
+            debug_folder.write_failure(folder, fused, stage, traceback.format_exc())
+        except OSError as error:
+            diagnostics.warn_once("debug folder", "the debug folder of %s was not written: %s" % (
+                fused.name, error), "set --debug_dir (AUTOFUSE_DFX_FLAGS) to a folder that can be written")
 
     def _on_disk(self, cache: Cache, key: str) -> Optional[KernelBinary]:
         record = cache.find(RECORD, key)

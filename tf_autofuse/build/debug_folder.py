@@ -8,9 +8,11 @@
         repro.py                                          rebuilds and reruns the region (see its --help)
         manifest.json, compiler.log                       what became of it
 
-A second run writes the same files again. Nothing is deleted.
+A region that a stage before the build refuses leaves hint.txt, fused.pb and failure.txt in a folder of its
+own. A second run writes the same files again. Nothing is deleted.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -19,7 +21,11 @@ from pathlib import Path
 from typing import Sequence, Union
 
 from tf_autofuse.codegen.ascendc import cann
+from tf_autofuse.codegen.ascendc.names import entry_symbol
 from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_KERNEL, TWIN_TOOLS, TWIN_UNITS, KernelSources
+from tf_autofuse.ir import proto
+from tf_autofuse.ir.asc_graph import FusedGraph
+from tf_autofuse.ir.text import dump
 
 DEFAULT = "autofuse_debug"
 
@@ -69,6 +75,18 @@ TIKCFW="$(ls -d "$ASCEND_HOME_PATH"/compiler/tikcpp/tikcfw \\
           "$ASCEND_HOME_PATH"/*/tikcpp/tikcfw 2>/dev/null | head -n 1)"
 {commands}
 """
+
+
+def write_failure(debug_dir: str, fused: FusedGraph, stage: str, trace: str) -> Path:
+    """Write the folder of a region that `stage` has refused; trace: the exception's. Raises OSError."""
+    data = proto.to_bytes(fused)
+    digest = hashlib.sha256(data).hexdigest()
+    folder = Path(debug_dir) / ("%s-%s" % (entry_symbol(fused.name), digest[:8]))
+    folder.mkdir(parents=True, exist_ok=True)
+    _put(folder / "hint.txt", dump(fused))
+    _put(folder / "fused.pb", data)
+    _put(folder / "failure.txt", "%s, stage %s\n\n%s" % (fused.name, stage, trace))
+    return folder
 
 
 def write(
