@@ -137,7 +137,7 @@ class KernelStore:
         return done
 
     def _keep_failed(self, item, stage: str) -> None:
-        """In the debug folder, where there is one: the stage's input, a fused graph first, and the traceback."""
+        """The stage's input, a fused graph first, and the traceback go to the debug folder, if there is one."""
         folder = self._settings.debug_dir
         if folder is None:
             return
