@@ -191,6 +191,8 @@ class _Maker:
         if mean is None:
             return
         centred = self.step("t%d - t%d" % (a, mean), [a, mean], False)
+        if centred is None:
+            return
         spread = self.step("tf.reduce_mean(tf.square(t%d), -1, True)" % centred, [centred], False)
         self.step("t%d * tf.math.rsqrt(t%d + 0.25)" % (centred, spread), [centred, spread], False)
 
