@@ -157,9 +157,9 @@ def count(build: Callable, target: str = "ascend") -> Counted:
         AUTOFUSE_BUILD="sync",
     )
     try:
-        expected, plain = _run(graph, fetches, feed, tf.compat.v1.ConfigProto())
+        expected, plain = executed(graph, fetches, feed, tf.compat.v1.ConfigProto())
         journal.clear()
-        found, fused = _run(
+        found, fused = executed(
             graph,
             fetches,
             feed,
@@ -180,7 +180,8 @@ def count(build: Callable, target: str = "ascend") -> Counted:
     return Counted(len(plain), len(fused), tuple(kernels), worst)
 
 
-def _run(graph, fetches, feed, config):
+def executed(graph, fetches, feed, config):
+    """(values, names of the nodes that ran, without what is no kernel)."""
     import tensorflow as tf
 
     options, metadata = tf.compat.v1.RunOptions(output_partition_graphs=True), tf.compat.v1.RunMetadata()

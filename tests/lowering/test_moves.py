@@ -108,6 +108,18 @@ def test_a_negative_stride_is_refused():
     assert decision.region < 0 and "forwards" in decision.reason
 
 
+def test_a_concat_of_very_many_unknown_parts_is_refused():
+    """Where each begins is a sum over all before it, which takes minutes to plan and pays little."""
+
+    def build():
+        x = {"x%d" % i: holder("x%d" % i, None, 2) for i in range(65)}
+        return x, tf.concat([tf.abs(v) for v in x.values()], 0)
+
+    plan = plan_against_tf(build, [{"x%d" % i: floats(1, 2) for i in range(65)}])
+    (decision,) = [d for d in plan.decisions if d.op == "ConcatV2"]
+    assert decision.region < 0 and "65 parts of unknown sizes" in decision.reason
+
+
 @pytest.mark.parametrize("count,axis", ((2, 0), (2, 1), (3, 2), (4, -1)))
 def test_split_elementwise_concat(count, axis):
     shape = [4, 4, 12]
