@@ -156,14 +156,6 @@ class _Body:
 
     def store(self, part: Part, spot: Spot, store, index: int) -> None:
         ref, origin = self.refs[id(spot)], self.origin(part.tensor[0])
-        if all(part.expr.dims[i] is d or part.expr.dims[i] == d for i, d in enumerate(part.whole)):
-            # Its dims may lie over the axes in another order: it stands where a transpose of it is reduced
-            over = self.placed.positions(span for group in spot.groups for span in group)
-            strides = None
-            if list(over) != sorted(over):
-                strides = self.strides(self.placed.place(self.local(spot.groups)))
-            store(ref, index, strides, origin, dims=self.placed.covered(spot))
-            return
         whole = self.sizes.local_dims(part.whole)
         place = self.placed.place(self.local(spot.groups), whole)
         offset: Size = 0
