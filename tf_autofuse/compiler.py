@@ -9,7 +9,7 @@ go on: on exit every region of the plan is compiled, failed or pending, never lo
 """
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from tf_autofuse.background import Deliver, workshop
 from tf_autofuse.build.kernels import BuildFailure, BuildResult, KernelBinary, build_kernels

@@ -107,10 +107,10 @@ class KernelStore:
         wanted = {self.key(body): body for body in reversed(bodies)}
         results: Dict[str, Result] = {}
         scheduled = run("schedule", lambda: self._each(
-            [(key, body.fused) for key, body in sorted(wanted.items())], "schedule", results,
+            [(key, (body.fused,)) for key, body in sorted(wanted.items())], "schedule", results,
             lambda fused: (fused, self.recipe.schedule(fused))))
         generated = run("codegen", lambda: self._each(
-            scheduled, "codegen", results, lambda pair: self.recipe.generate(*pair)))
+            scheduled, "codegen", results, self.recipe.generate))
         built = run("build", lambda: build_kernels([sources for _, sources in generated], self._settings))
         for (key, _), result in zip(generated, built):
             if isinstance(result, BuildFailure):
@@ -120,28 +120,27 @@ class KernelStore:
                 self._keep(key, result)
         return results
 
-    def _each(self, items: Sequence[Tuple[str, Any]], stage: str, results: Dict[str, Result],
+    def _each(self, items: Sequence[Tuple[str, tuple]], stage: str, results: Dict[str, Result],
               work) -> List[Tuple[str, Any]]:
-        """work(item) for each; an exception becomes the body's failure, since one must not cost the
-        others."""
+        """work(*item) for each, a fused graph first; an exception becomes the body's failure, since one must
+        not cost the others."""
         done = []
         for key, item in items:
             try:
-                done.append((key, work(item)))
+                done.append((key, work(*item)))
             except Exception as error:
-                self._keep_failed(item, stage)
+                self._keep_failed(item[0], stage)
                 results[key] = StageFailure(
                     stage, "%s: %s" % (type(error).__name__, error),
                     "the region runs as TensorFlow's own ops; set --codegen_compile_debug=true;"
                     "--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) to keep its stages, and report them")
         return done
 
-    def _keep_failed(self, item, stage: str) -> None:
-        """The stage's input, a fused graph first, and the traceback go to the debug folder, if there is one."""
+    def _keep_failed(self, fused, stage: str) -> None:
+        """The graph and the traceback go to the debug folder, if there is one."""
         folder = self._settings.debug_dir
         if folder is None:
             return
-        fused = item[0] if isinstance(item, tuple) else item
         try:
             debug_folder.write_failure(folder, fused, stage, traceback.format_exc())
         except OSError as error:

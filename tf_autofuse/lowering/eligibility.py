@@ -71,7 +71,7 @@ class Eligibility:
 
     def verdict(self, node: int) -> Optional[NodeVerdict]:
         """Why the node is not to be fused, None where nothing speaks against it so far."""
-        view, op = self._view, self._view.ops[node]
+        op = self._view.ops[node]
         if op == "Const":
             return _A_CONSTANT
         if row_of(op) is None:

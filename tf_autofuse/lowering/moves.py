@@ -11,7 +11,7 @@ import numpy as np
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.ir.dtypes import BY_TF
-from tf_autofuse.ir.loop_ir import Dims, Expr, Load
+from tf_autofuse.ir.loop_ir import Expr, Load
 from tf_autofuse.lowering.views import Refused
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import (

@@ -10,7 +10,7 @@ known; of a known value single elements may be unknown (None). Elements may be n
 a size that does not fit its dtype fails in TensorFlow before it could be used.
 """
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -251,8 +251,3 @@ _FOLDED: Dict[str, Callable] = {
 _FOLDED.update((op, ShapeValues._same) for op in _SAME)
 _FOLDED.update((op, ShapeValues._reshaped) for op in _RESHAPING)
 _FOLDED.update((op, ShapeValues._arithmetic) for op in _ARITHMETIC)
-
-
-def shape_ops() -> Sequence[str]:
-    """The ops whose values are followed."""
-    return tuple(_FOLDED)

@@ -18,7 +18,7 @@ from tf_autofuse.codegen.host.literals import literal, value_type
 from tf_autofuse.codegen.host.operation import expression
 from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.schedule.host_graph import Access, Value
-from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Body, Nest
+from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Body
 from tf_autofuse.schedule.host_program import STACK_BYTES, PlannedNest, buffer_elements
 from tf_autofuse.symbolic.size import ceil_div, is_static, known_equal, product, to_cpp
 
