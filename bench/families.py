@@ -5,7 +5,6 @@ ascend target (Ascend C on the twin). "rest" are ops of TF that still run. The d
 largest value that TF gives; 0 means that every bit is the same.
 """
 
-import os
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from bench.kernel_counts import FAMILIES, executed
+from bench.kernel_counts import plain_and_fused
 
 SHAPES = ((1024, 256), (7, 1000), (3, 5, 17), (2, 3, 4, 5, 6), (1, 1))
 CONCATS = (2, 16, 63, 200)
@@ -93,9 +92,6 @@ def measure(case: Case, target: str, dynamic: bool) -> Row:
     """Runs the case on the target."""
     import tensorflow as tf
 
-    import tf_autofuse
-    from tests.differential.harness import environment
-
     random = np.random.RandomState(0)
     values = [
         (
@@ -113,24 +109,13 @@ def measure(case: Case, target: str, dynamic: bool) -> Row:
         ]
         fetches = case.build(*inputs)
     feed = dict(zip(inputs, values))
-    with environment(
-        AUTOFUSE_FLAGS="--enable_autofuse=true;--autofuse_enable_pass=" + FAMILIES,
-        AUTOFUSE_TARGET=target,
-        AUTOFUSE_BUILD="sync",
-    ):
-        expected, _ = executed(graph, fetches, feed, tf.compat.v1.ConfigProto())
-        found, nodes = executed(
-            graph,
-            fetches,
-            feed,
-            tf_autofuse.configure(tf.compat.v1.ConfigProto(), precision_mode="must_keep_origin_dtype"),
-        )
-    fused = [n for n in nodes if n.rsplit("/", 1)[-1].startswith("autofuse_")]
+    plain, found = plain_and_fused(graph, fetches, feed, target)
+    fused = [n for n in found.nodes if n.rsplit("/", 1)[-1].startswith("autofuse_")]
     worst = 0.0
-    for a, b in zip(expected, found):
+    for a, b in zip(plain.values, found.values):
         if a.tobytes() != b.tobytes():
             worst = max(worst, float(np.max(np.abs(a - b)) / np.max(np.abs(a))))
-    return Row(len(fused), len(nodes) - len(fused), worst)
+    return Row(len(fused), len(found.nodes) - len(fused), worst)
 
 
 def run(console: Console, targets: Sequence[str] = TARGETS) -> None:

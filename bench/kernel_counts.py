@@ -5,7 +5,6 @@ is a kernel launch. Both sides go through TensorFlow's own graph optimizations. 
 its default chip, run here on the host twin; results are compared with TensorFlow's.
 """
 
-import os
 from typing import Callable, Dict, List, NamedTuple, Tuple
 
 import numpy as np
@@ -27,6 +26,13 @@ _NOT_KERNELS = (
     "VarHandleOp",
     "Placeholder",
 )
+
+
+class Executed(NamedTuple):
+    """values: of the fetches. nodes: names of the nodes that ran, without what is no kernel."""
+
+    values: List[np.ndarray]
+    nodes: List[str]
 
 
 class Counted(NamedTuple):
@@ -139,7 +145,6 @@ def count(build: Callable, target: str = "ascend") -> Counted:
     """Runs the block plain and fused on the target."""
     import tensorflow as tf
 
-    import tf_autofuse
     from tf_autofuse.report import journal
 
     graph = tf.Graph()
@@ -150,44 +155,41 @@ def count(build: Callable, target: str = "ascend") -> Counted:
         t: random.randint(0, 40, s) if t.dtype == tf.int32 else random.uniform(0, 1, s).astype(np.float32)
         for t, s in shapes.items()
     }
-    dims = {t.op.name: s for t, s in shapes.items()}
-    saved = {k: os.environ.get(k) for k in ("AUTOFUSE_FLAGS", "AUTOFUSE_TARGET", "AUTOFUSE_BUILD")}
-    os.environ.update(
-        AUTOFUSE_FLAGS="--enable_autofuse=true;--autofuse_enable_pass=" + FAMILIES, AUTOFUSE_TARGET=target,
-        AUTOFUSE_BUILD="sync",
+    journal.clear()
+    plain, fused = plain_and_fused(graph, fetches, feed, target)
+    worst = max(
+        float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30))
+        for a, b in zip(plain.values, fused.values)
     )
-    try:
-        expected, plain = executed(graph, fetches, feed, tf.compat.v1.ConfigProto())
-        journal.clear()
-        found, fused = executed(
-            graph,
-            fetches,
-            feed,
-            tf_autofuse.configure(tf.compat.v1.ConfigProto(), precision_mode="must_keep_origin_dtype"),
-        )
-    finally:
-        for key, value in saved.items():
-            if value is None:
-                os.environ.pop(key)
-            else:
-                os.environ[key] = value
-    worst = max(float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)) for a, b in zip(expected, found))
     kernels: List[Tuple[str, int, int, str]] = []
     for record in journal.records():
         for compiled in record.compilation.compiled if record.compilation else ():
-            if compiled.region.fused.name in fused:
+            if compiled.region.fused.name in fused.nodes:
                 kernels.append(_kernel(compiled, record.compilation.machine))
-    return Counted(len(plain), len(fused), tuple(kernels), worst)
+    return Counted(len(plain.nodes), len(fused.nodes), tuple(kernels), worst)
 
 
-def executed(graph, fetches, feed, config):
-    """(values, names of the nodes that ran, without what is no kernel)."""
+def plain_and_fused(graph, fetches, feed, target: str) -> Tuple[Executed, Executed]:
+    """The graph without the plugin and with it, every family on, computed in the graph's dtypes."""
     import tensorflow as tf
 
-    options, metadata = tf.compat.v1.RunOptions(output_partition_graphs=True), tf.compat.v1.RunMetadata()
-    with tf.compat.v1.Session(graph=graph, config=config) as session:
-        values = session.run(fetches, feed, options, metadata)
-    return values, [n.name for g in metadata.partition_graphs for n in g.node if n.op not in _NOT_KERNELS]
+    import tf_autofuse
+    from tests.differential.harness import environment, executed_nodes
+
+    def run(config) -> Executed:
+        with tf.compat.v1.Session(graph=graph, config=config) as session:
+            values, nodes = executed_nodes(session, fetches, feed)
+        return Executed(values, [n.name for n in nodes if n.op not in _NOT_KERNELS])
+
+    with environment(
+        AUTOFUSE_FLAGS="--enable_autofuse=true;--autofuse_enable_pass=" + FAMILIES,
+        AUTOFUSE_TARGET=target,
+        AUTOFUSE_BUILD="sync",
+    ):
+        plain = run(tf.compat.v1.ConfigProto())
+        return plain, run(
+            tf_autofuse.configure(tf.compat.v1.ConfigProto(), precision_mode="must_keep_origin_dtype")
+        )
 
 
 def _kernel(compiled, machine) -> Tuple[str, int, int, str]:

@@ -26,8 +26,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 )
 def main(graphs: int, seed: int, target: str, out: str, shrinking: bool) -> None:
     """Random graphs of all families, fused and compared with TensorFlow. Exit code 1 where one differs."""
-    from tests.fuzz.check import check, run_fused
-    from tests.fuzz.generate import generate
+    from tests.fuzz.check import check, fails, run_fused
+    from tests.fuzz.generate import buildable, generate
     from tests.fuzz.recipe import script_of
     from tests.fuzz.shrink import shrink
 
@@ -65,29 +65,6 @@ def main(graphs: int, seed: int, target: str, out: str, shrinking: bool) -> None
         "%d failures%s" % (len(failures), ": seeds %s" % ", ".join(map(str, failures)) if failures else "")
     )
     sys.exit(1 if failures else 0)
-
-
-def buildable(recipe):
-    """The recipe, with all dims known where an op wants that of TF's graph builder (unstack)."""
-    import tensorflow as tf
-    from tests.fuzz.recipe import build
-
-    try:
-        with tf.Graph().as_default():
-            build(recipe)
-        return recipe
-    except ValueError:
-        return recipe._replace(sources=tuple(s._replace(unknown=False) for s in recipe.sources))
-
-
-def fails(recipe, target: str) -> bool:
-    """Whether TF takes the recipe and the plugin's results differ."""
-    from tests.fuzz.check import check, run_fused
-
-    try:
-        return bool(check(recipe, lambda r: run_fused(r, target)).differences)
-    except Exception:  # TF itself does not take it: shrinking made nonsense
-        return False
 
 
 if __name__ == "__main__":

@@ -10,7 +10,13 @@ from typing import Callable, Dict, List, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tests.differential.harness import bit_differences, environment, fused_config, plain_config
+from tests.differential.harness import (
+    bit_differences,
+    environment,
+    executed_nodes,
+    fused_config,
+    plain_config,
+)
 from tests.fuzz.recipe import ENABLE_FAMILIES, Recipe, build, values_of
 
 FACTOR = 8.0
@@ -40,8 +46,6 @@ def run_fused(recipe: Recipe, target: str) -> Run:
     with graph.as_default():
         tensors = build(recipe)
     feed = dict(zip([tensors[n] for n in range(len(recipe.sources))], values_of(recipe)))
-    options = tf.compat.v1.RunOptions(output_partition_graphs=True)
-    metadata = tf.compat.v1.RunMetadata()
 
     def fallbacks() -> int:
         return sum(s["fallbacks"] for s in plugin.native().stats().values())
@@ -51,18 +55,18 @@ def run_fused(recipe: Recipe, target: str) -> Run:
         AUTOFUSE_FLAGS="--enable_autofuse=true;" + ENABLE_FAMILIES,
         AUTOFUSE_TARGET=target,
         AUTOFUSE_BUILD="sync",
+        AUTOFUSE_STRICT="1",
         AUTOFUSE_DFX_FLAGS=None,
     ):
         with tf.compat.v1.Session(graph=graph, config=fused_config()) as session:
-            values = session.run([tensors[n] for n in recipe.fetches], feed, options, metadata)
+            fetches = [tensors[n] for n in recipe.fetches]
+            values, nodes = executed_nodes(session, fetches, feed)
             # once more: the second run takes the kept plan, and may write over inputs that die
-            again = session.run([tensors[n] for n in recipe.fetches], feed)
+            again = session.run(fetches, feed)
     for number, first, second in zip(recipe.fetches, values, again):
         if bit_differences(first, second) != "":
             raise AssertionError("t%d: a second run gives other bits" % number)
-    names = [
-        n.name for g in metadata.partition_graphs for n in g.node if n.op in ("AscBackend", "FusedAscBackend")
-    ]
+    names = [n.name for n in nodes if n.op in ("AscBackend", "FusedAscBackend")]
     return Run(values, names, fallbacks() - before)
 
 
@@ -104,6 +108,14 @@ def check(recipe: Recipe, run: Callable[[Recipe], Run]) -> Outcome:
             if text:
                 differences.append("t%d: %s" % (number, text))
     return Outcome(differences, found.fused, found.fallbacks)
+
+
+def fails(recipe: Recipe, target: str) -> bool:
+    """Whether TF takes the recipe and the plugin's results differ."""
+    try:
+        return bool(check(recipe, lambda r: run_fused(r, target)).differences)
+    except Exception:  # TF itself does not take it: shrinking made nonsense
+        return False
 
 
 def _largest(recipe: Recipe, number: int, everything: Dict[int, np.ndarray]) -> float:

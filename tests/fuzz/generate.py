@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Optional, Sequence
 import numpy as np
 import tensorflow as tf
 
-from tests.fuzz.recipe import Recipe, Source, Step, apply
+from tests.fuzz.recipe import Recipe, Source, Step, apply, build
 
 _DIMS = (1, 2, 3, 4, 5, 7, 8, 16, 17, 33)
 _MAX_ELEMENTS = 6000
@@ -349,3 +349,13 @@ def generate(seed: int) -> Recipe:
     """The recipe of this seed; its shapes are all static, `unknown` sources hide dim 0 from the graph."""
     with tf.Graph().as_default():
         return _Maker(seed).make()
+
+
+def buildable(recipe: Recipe) -> Recipe:
+    """The recipe, with all dims known where an op wants that of TF's graph builder (unstack)."""
+    try:
+        with tf.Graph().as_default():
+            build(recipe)
+        return recipe
+    except ValueError:
+        return recipe._replace(sources=tuple(s._replace(unknown=False) for s in recipe.sources))

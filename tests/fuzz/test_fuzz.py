@@ -11,9 +11,8 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from tests.fuzz.__main__ import buildable, fails  # noqa: E402
-from tests.fuzz.check import Run, check, run_fused, run_plain  # noqa: E402
-from tests.fuzz.generate import generate  # noqa: E402
+from tests.fuzz.check import Run, check, fails, run_fused, run_plain  # noqa: E402
+from tests.fuzz.generate import buildable, generate  # noqa: E402
 from tests.fuzz.recipe import Recipe, Source, Step, build, script_of  # noqa: E402
 from tests.fuzz.shrink import shrink  # noqa: E402
 
