@@ -118,28 +118,6 @@ class ProbeTiling(ctypes.Structure):
     ]
 
 
-class TraceRecord(ctypes.Structure):
-    """TwinTraceRecord of twin/launch.h."""
-
-    _fields_ = [
-        ("block", ctypes.c_uint32),
-        ("line", ctypes.c_uint32),
-        ("api", ctypes.c_char_p),
-        ("file", ctypes.c_char_p),
-        ("bytes", ctypes.c_uint64),
-        ("elements", ctypes.c_uint64),
-        ("repeat", ctypes.c_uint32),
-        ("params", ctypes.c_uint32 * 4),
-        ("pipe", ctypes.c_uint8),
-        ("dtype", ctypes.c_uint8),
-        ("kind", ctypes.c_uint8),
-        ("src_pipe", ctypes.c_uint8),
-        ("dst_pipe", ctypes.c_uint8),
-        ("event_id", ctypes.c_int8),
-        ("buffer", ctypes.c_uint16),
-    ]
-
-
 class Violation(Exception):
     """What the launcher reported."""
 

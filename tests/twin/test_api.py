@@ -11,6 +11,7 @@ import pytest
 
 from tests.twin import probes
 from tests.twin.cases import TYPES, draw, same
+from tf_autofuse.codegen.abi import TraceRecord
 
 LENGTHS = list(range(1, 66)) + [127, 128, 129, 255, 256, 257, 2047, 2048, 2049, 4100]
 
@@ -426,7 +427,7 @@ def test_copies(run):
 
 def test_trace(run):
     a, out = np.zeros(256, np.float32), np.zeros(256, np.float32)
-    records = ctypes.POINTER(probes.TraceRecord)()
+    records = ctypes.POINTER(TraceRecord)()
     run.lib.twin_trace_end.restype = ctypes.c_uint64
     run.lib.twin_trace_begin(ctypes.c_uint64(0))
     run.launch("traced", [a, out], [0, 1], 256)

@@ -1,5 +1,6 @@
 // Why: what the two-source instructions compute. Max and Min give TensorFlow's choice on NaN and signed
 // zeros, integer arithmetic wraps (docs/twin.md, assumptions).
+#include "arithmetic.h"
 #include "loops.h"
 
 namespace twin {
@@ -26,40 +27,16 @@ const char* Name(BinaryOp op) {
 }
 
 namespace {
-struct AddOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a + b;
-  }
-};
 struct SubOp {
   template <typename T>
   T operator()(T a, T b) const {
     return a - b;
   }
 };
-struct MulOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a * b;
-  }
-};
 struct DivOp {
   template <typename T>
   T operator()(T a, T b) const {
     return a / b;
-  }
-};
-struct MaxOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-struct MinOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return b < a ? b : a;
   }
 };
 struct AddReluOp {

@@ -1,4 +1,5 @@
 // Why: what the tensor-scalar instructions compute, on the dtypes the vector unit has them for.
+#include "arithmetic.h"
 #include "loops.h"
 
 namespace twin {
@@ -11,30 +12,6 @@ const char* Name(ScalarOp op) {
 }
 
 namespace {
-struct AddOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-struct MulOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a * b;
-  }
-};
-struct MaxOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-struct MinOp {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return b < a ? b : a;
-  }
-};
 struct LeakyOp {
   float operator()(float a, float b) const { return a >= 0.0f ? a : b * a; }
 };
