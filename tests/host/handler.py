@@ -4,9 +4,10 @@ from typing import Optional
 import numpy as np
 
 from tests.host import compiled
+from tests.ops.compiled_handler import CompiledHandler
 from tf_autofuse.ir.dtypes import BOOL, DType, FLOAT16, FLOAT32
 from tf_autofuse.ops import host_forms
-from tf_autofuse.ops.numpy_handler import NumpyHandler, Value, result_dtype
+from tf_autofuse.ops.numpy_handler import Value, result_dtype
 from tf_autofuse.ops.table import ASC_OPS
 
 _DTYPES = (FLOAT32, FLOAT16, BOOL)
@@ -33,17 +34,8 @@ def library():
     return compiled.library(list(_loops()), compiled.AVX2)
 
 
-class HostHandler(NumpyHandler):
+class HostHandler(CompiledHandler):
     """Values are numpy arrays of one length, or constants. run: what `library` gives."""
-
-    def __init__(self, run):
-        self._run = run
-
-    def cast(self, v: Value, dtype: DType) -> Value:
-        return v if v.dtype is dtype else self.call("Cast", v, dtype=dtype)
-
-    def constant(self, value, dtype: DType) -> Value:
-        return super().constant(value, dtype)._replace(known=value)
 
     def call(self, asc_type: str, *values: Value, dtype: Optional[DType] = None, **attrs) -> Value:
         in_dtypes = [v.dtype for v in values]

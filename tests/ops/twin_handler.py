@@ -6,23 +6,15 @@ from typing import Optional, Sequence
 import numpy as np
 
 from tests.ops import ascend_forms
+from tests.ops.compiled_handler import CompiledHandler
 from tf_autofuse.ir.dtypes import BOOL, DType, FLOAT32
-from tf_autofuse.ops.numpy_handler import NumpyHandler, Value, result_dtype
+from tf_autofuse.ops.numpy_handler import Value, result_dtype
 from tf_autofuse.ops.schema import Node
 from tf_autofuse.ops.table import ASC_OPS, TF_OPS
 
 
-class TwinHandler(NumpyHandler):
+class TwinHandler(CompiledHandler):
     """Values are numpy arrays of one length; constants become the scalar forms' scalars, or full arrays."""
-
-    def __init__(self, run):
-        self._run = run
-
-    def cast(self, v: Value, dtype: DType) -> Value:
-        return v if v.dtype is dtype else self.call("Cast", v, dtype=dtype)
-
-    def constant(self, value, dtype: DType) -> Value:
-        return super().constant(value, dtype)._replace(known=value)
 
     def call(self, asc_type: str, *values: Value, dtype: Optional[DType] = None, **attrs) -> Value:
         in_dtypes = [v.dtype for v in values]
