@@ -40,47 +40,42 @@ def fuse(nests: Sequence[Nest], context: FusionContext) -> Fusion:
     current: Dict[int, Nest] = {nest.key: nest for nest in nests}
     refused: List[Refused] = []
     for _ in range(MAX_ROUNDS):
-        pairs = _pairs(current)
-        pairs.sort(key=lambda pair: score(current[pair[0]], current[pair[1]], context))
-        now: Dict[int, int] = {}  # key at the start of the round -> key now
-        refused = []
-        joined_any = False
-        for first, second in pairs:
-            a, b = _find(now, first), _find(now, second)
-            if a == b:
-                continue
-            verdict = can_fuse(current[a], current[b], context)
-            if not verdict.ok:
-                refused.append(Refused(a, b, verdict))
-                continue
-            joined = join(current.pop(a), current.pop(b), context.inputs)
-            context.graph.join(a, b, joined.key)
-            current[joined.key] = joined
-            now[a] = now[b] = joined.key
-            joined_any = True
-        if not joined_any:
+        before = len(current)
+        pairs = _best_first(current, _pairs(current), context)
+        refused = _unite(current, pairs, context, lambda a, b, _: can_fuse(a, b, context), join)
+        if len(current) == before:
             break
-    apart = _chain(current, refused, context)
+    # What cannot be one loop nest may still be one op of several.
+    why = {(pair.a, pair.b): pair.verdict for pair in refused}
+    pairs = _best_first(current, why, context)
+    apart = _unite(current, pairs, context, lambda a, b, pair: can_chain(a, b, why[pair], context), chain)
     return Fusion(tuple(current[key] for key in sorted(current)), tuple(apart))
 
 
-def _chain(current: Dict[int, Nest], pairs: Sequence[Refused], context: FusionContext) -> List[Refused]:
-    """Makes one op of pairs that can_fuse refused, where that is allowed; the pairs that stay two."""
-    now: Dict[int, int] = {}
-    apart: List[Refused] = []
-    for pair in sorted(pairs, key=lambda p: score(current[p.a], current[p.b], context)):
-        a, b = _find(now, pair.a), _find(now, pair.b)
+def _best_first(current: Dict[int, Nest], pairs, context: FusionContext) -> List[Tuple[int, int]]:
+    return sorted(pairs, key=lambda pair: score(current[pair[0]], current[pair[1]], context))
+
+
+def _unite(
+    current: Dict[int, Nest], pairs: Sequence[Tuple[int, int]], context: FusionContext, verdict_of, unite
+) -> List[Refused]:
+    """Makes one nest of each pair, in order, that verdict_of(nest, nest, pair) allows at that moment; the
+    others. unite(nest, nest, inputs): the one nest."""
+    now: Dict[int, int] = {}  # key at the start -> key now
+    refused: List[Refused] = []
+    for pair in pairs:
+        a, b = _find(now, pair[0]), _find(now, pair[1])
         if a == b:
             continue
-        verdict = can_chain(current[a], current[b], pair.verdict, context)
+        verdict = verdict_of(current[a], current[b], pair)
         if not verdict.ok:
-            apart.append(Refused(a, b, verdict))
+            refused.append(Refused(a, b, verdict))
             continue
-        joined = chain(current.pop(a), current.pop(b), context.inputs)
+        joined = unite(current.pop(a), current.pop(b), context.inputs)
         context.graph.join(a, b, joined.key)
         current[joined.key] = joined
         now[a] = now[b] = joined.key
-    return apart
+    return refused
 
 
 def _find(now: Dict[int, int], key: int) -> int:
