@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from tests.graphs import GraphBuilder, Tensor, evaluate_graph
 from tests.lowering.checks import check_plan, compare_with_graph, keep_config, names, random_array
 from tf_autofuse.config import Config
-from tf_autofuse.fusion import reasons
+from tf_autofuse.fusion import fuse, reasons
 from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, INT8
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.ir.text import dump
@@ -323,6 +323,13 @@ def test_two_loop_nests_in_one_op(golden):
     assert names(result) == ["autofuse_reduce_0_Relu_Sum_Neg_Sum"]
     assert result.regions[0].fused.op_type == "FusedAscBackend"
     golden("two_sums.txt", dump(result.regions[0].fused))
+
+
+def test_pairs_refused_in_a_last_round_that_joined_others(monkeypatch):
+    """What a refusal was between is another nest by then; the plan is smaller than it could be, but right."""
+    monkeypatch.setattr(fuse, "MAX_ROUNDS", 1)
+    result = run(sums_along_both_axes(), x=(5, 8))
+    assert result.regions
 
 
 def test_a_tensor_that_is_read_outside_and_by_the_next_loop_nest():

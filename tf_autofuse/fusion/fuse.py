@@ -59,8 +59,8 @@ def _best_first(current: Dict[int, Nest], pairs, context: FusionContext) -> List
 def _unite(
     current: Dict[int, Nest], pairs: Sequence[Tuple[int, int]], context: FusionContext, verdict_of, unite
 ) -> List[Refused]:
-    """Makes one nest of each pair, in order, that verdict_of(nest, nest, pair) allows at that moment; the
-    others. unite(nest, nest, inputs): the one nest."""
+    """Makes one nest of each pair, in order, that verdict_of(nest, nest, pair) allows at that moment. Gives
+    the others, under the names that their nests have in the end. unite(nest, nest, inputs): the one nest."""
     now: Dict[int, int] = {}  # key at the start -> key now
     refused: List[Refused] = []
     for pair in pairs:
@@ -75,7 +75,8 @@ def _unite(
         context.graph.join(a, b, joined.key)
         current[joined.key] = joined
         now[a] = now[b] = joined.key
-    return refused
+    named = [Refused(_find(now, r.a), _find(now, r.b), r.verdict) for r in refused]
+    return [r for r in named if r.a != r.b]
 
 
 def _find(now: Dict[int, int], key: int) -> int:
