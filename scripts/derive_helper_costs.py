@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from tests.ops import ascend_forms, values  # noqa: E402
-from tests.twin import probes  # noqa: E402
+from tf_autofuse.codegen.abi import TraceRecord  # noqa: E402
 from tf_autofuse.ir.dtypes import BOOL  # noqa: E402
 from tf_autofuse.profiling.instructions import vector_cycles  # noqa: E402
 from tf_autofuse.runtime.library import traced  # noqa: E402
@@ -54,7 +54,7 @@ def cycles(run, form, count):
     out = np.uint8 if form.out_dtype is BOOL else form.out_dtype.numpy
     run.lib.twin_trace_end.restype = ctypes.c_uint64
     run.lib.twin_trace_begin(ctypes.c_uint64(0))
-    records = ctypes.POINTER(probes.TraceRecord)()
+    records = ctypes.POINTER(TraceRecord)()
     try:
         run(ascend_forms.probe_name(form), out, *given, numbers=[3] * 4, values=[3.0] * 4)
     finally:
