@@ -89,7 +89,8 @@ class BuildNative(build_ext):
         flags = [
             "-std=c++14",
             "-O2",
-            "-g0",  # Python's own flags ask for debug information: four fifths of the library, a third of the time
+            # Python's own flags ask for debug information: four fifths of the library, a third of the time.
+            "-g0",
             "-fvisibility=hidden",
             "-fno-strict-aliasing",
             "-Wall",

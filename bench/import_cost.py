@@ -1,7 +1,7 @@
 """What a process pays for having the plugin: its import, and reading the settings of a session.
 
-The import is the median of fresh processes, less that of processes that import nothing; a Config is the median
-of calls.
+The import is the median of fresh processes, less that of processes that import nothing; a Config is the
+median of calls.
 """
 import statistics
 import subprocess

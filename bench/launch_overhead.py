@@ -1,9 +1,9 @@
 """What a fused node costs for each call on one element, beside TensorFlow's cheapest ops.
 
-A node's cost is the difference between a chain of 250 and one of 50 of them, on one thread, so that neither the
-session's own cost nor a hand-off between threads is in it. It is processor time, and the least of some turns in
-which all chains are run one after the other, so that other load on the machine disturbs little. The kernel is
-made by hand (a negation), so that the node's cost is seen and not a kernel's.
+A node's cost is the difference between a chain of 250 and one of 50 of them, on one thread, so that neither
+the session's own cost nor a hand-off between threads is in it. It is processor time, and the least of some
+turns in which all chains are run one after the other, so that other load on the machine disturbs little. The
+kernel is made by hand (a negation), so that the node's cost is seen and not a kernel's.
 """
 import tempfile
 import time

@@ -61,8 +61,10 @@ def main() -> int:
     machine = machine_for()
     out.print("host      %s, %d cores, Python %s, TensorFlow %s" % (
         platform.machine(), os.cpu_count(), platform.python_version(), tf.__version__))
-    out.print("kernel    for %s: %d vector cores, %d KiB UB each; run here on the host twin of the Ascend C API" % (
-        machine.soc, machine.vector_cores, machine.ub_bytes // 1024))
+    out.print(
+        "kernel    for %s: %d vector cores, %d KiB UB each; run here on the host twin of the Ascend C API"
+        % (machine.soc, machine.vector_cores, machine.ub_bytes // 1024)
+    )
 
     generator = np.random.RandomState(0)
     feed = generator.randn(128).astype(np.float32), generator.randn(192, 128).astype(np.float32)
@@ -99,14 +101,27 @@ def show(out, machine, plain, fused, plain_seconds, fused_seconds, exact) -> boo
     table = Table("tiling key", "template", "cut", "in UB", title=None)
     for impl in compiled.scheduled:
         axis = impl.graph.axis
-        table.add_row(str(impl.tiling_key), "%s, %s" % (impl.template, impl.variant), axis(impl.cut_axis).name,
-                      ", ".join("%s" % axis(a).name for a in impl.vectorized_axes))
+        table.add_row(
+            str(impl.tiling_key),
+            "%s, %s" % (impl.template, impl.variant),
+            axis(impl.cut_axis).name,
+            ", ".join("%s" % axis(a).name for a in impl.vectorized_axes),
+        )
     out.print(table)
     dims = [tuple(t.dims) for t in region.fused.inputs]
     library = registry.library_of(binary, region.fused)
     chosen = library.tiling(library.shape(dims).sizes, machine.vector_cores, usable_ub(machine, False))
-    out.print("tiling    inputs %s: %s" % (" ".join(map(str, dims)), ", ".join(
-        "%s %d" % (name, value) for name, value in chosen.values if name != "unused" and not name.endswith("_bytes"))))
+    out.print(
+        "tiling    inputs %s: %s"
+        % (
+            " ".join(map(str, dims)),
+            ", ".join(
+                "%s %d" % (name, value)
+                for name, value in chosen.values
+                if name != "unused" and not name.endswith("_bytes")
+            ),
+        )
+    )
     out.print("UB        %s" % ", ".join("%s %d B" % (c.name, chosen.value(c.field) * c.buf_num)
                                          for c in compiled.scheduled[chosen.value("tiling_key")].containers))
     out.print("calls     %d by the kernel, %d by the fallback" % (
@@ -114,10 +129,18 @@ def show(out, machine, plain, fused, plain_seconds, fused_seconds, exact) -> boo
     worst = float(np.max(np.abs(plain.astype(np.float64) - fused)))
     same = plain.tobytes() == fused.tobytes()
     bound = 0.0 if exact else float(np.max(np.abs(plain))) * 2.0 ** -10
-    out.print("check     against TensorFlow in float32: %s" % (
-        "bit-identical" if same else "largest difference %.3g (float16 rounding allows %.3g)" % (worst, bound)))
-    out.print("time      %.0f us a call, TensorFlow alone %.0f us (medians of %d; the twin checks every access, it is no "
-              "measure of an NPU)" % (fused_seconds * 1e6, plain_seconds * 1e6, RUNS))
+    out.print(
+        "check     against TensorFlow in float32: %s"
+        % (
+            "bit-identical"
+            if same
+            else "largest difference %.3g (float16 rounding allows %.3g)" % (worst, bound)
+        )
+    )
+    out.print(
+        "time      %.0f us a call, TensorFlow alone %.0f us (medians of %d; the twin checks every access, "
+        "it is no measure of an NPU)" % (fused_seconds * 1e6, plain_seconds * 1e6, RUNS)
+    )
     return stats["fallbacks"] == 0 and (same if exact else worst <= bound)
 
 
@@ -132,7 +155,9 @@ def show_host(out, plain, fused, plain_seconds, fused_seconds) -> bool:
     out.print("fused op  [bold]%s[/] for %s, %d cores" % (graph.name, machine.model, machine.cores))
     out.print("source    %s" % binary.source_path, soft_wrap=True)
     library = registry.library_of(binary, graph)
-    chosen = library.tiling(library.shape([tuple(t.dims) for t in graph.inputs]).sizes, *machine.launch_limits)
+    chosen = library.tiling(
+        library.shape([tuple(t.dims) for t in graph.inputs]).sizes, *machine.launch_limits
+    )
     out.print("tiling    %d blocks of about %.1f us" % (chosen.block_dim, library.block_cost(chosen) / 1e3))
     same = plain.tobytes() == fused.tobytes()
     stats = plugin.native().stats()[binary.key]

@@ -20,7 +20,8 @@ else
     trap 'rm -rf "$AUTOFUSE_CACHE_DIR"' EXIT
     trap 'exit 130' INT TERM
 fi
-export AUTOFUSE_CACHE_DIR TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-1}"  # 2 would hide the native warnings that tests read
+# 2 would hide the native warnings that tests read.
+export AUTOFUSE_CACHE_DIR TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-1}"
 
 # In a subshell: a Python that can make no environment is no reason not to test on the other one
 if [ -x "$other/bin/python" ] || {

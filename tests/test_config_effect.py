@@ -29,7 +29,9 @@ def sources():
 
 
 def readers(row):
-    pattern = re.compile(THROUGH.get(row.field, r"(?:config|_(?:config_of|read_config)\(context\))\.%s\b" % row.field))
+    pattern = re.compile(
+        THROUGH.get(row.field, r"(?:config|_(?:config_of|read_config)\(context\))\.%s\b" % row.field)
+    )
     return [str(path.relative_to(PACKAGE)) for path, text in sources() if pattern.search(text)]
 
 

@@ -83,8 +83,8 @@ FLAG_ROWS: Tuple[Row, ...] = (
           "the ascend target, all on the host target. matmul and conv are not there yet.",
           key="autofuse_enable_pass"),
     _flag("disable_pass", Words(words=FAMILIES), (),
-          "Kernel families to leave out; wins over autofuse_enable_pass. On the ascend target it is read only "
-          "where that is set.",
+          "Kernel families to leave out; wins over autofuse_enable_pass. On the ascend target it is read "
+          "only where that is set.",
           key="autofuse_disable_pass"),
     _flag("enhance_precision_blacklist", Words(allowed="a comma list of AscIR types, or all"), (),
           "AscIR types that compute in float16 or bfloat16 themselves instead of in float32 inside a "
@@ -155,8 +155,8 @@ DFX_ROWS: Tuple[Row, ...] = (
 
 ENVIRONMENT_ROWS: Tuple[Row, ...] = (
     _env("target", "AUTOFUSE_TARGET", Choice(words=("auto", "ascend", "host")), "auto",
-         "What kernels are generated for. ascend: Ascend C, which runs on the host twin where no NPU is present. "
-         "host: C for this machine's CPU. auto: ascend where an NPU is present, else host.",
+         "What kernels are generated for. ascend: Ascend C, which runs on the host twin where no NPU is "
+         "present. host: C for this machine's CPU. auto: ascend where an NPU is present, else host.",
          parameter="autofuse_target"),
     _env("cache_dir", "AUTOFUSE_CACHE_DIR", Kind("a folder"), "", "Where built kernels are kept; unset: "
          "$XDG_CACHE_HOME/tf_autofuse, else ~/.cache/tf_autofuse."),

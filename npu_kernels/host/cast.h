@@ -114,8 +114,8 @@ static inline uint16_t af_cast_f16_f32(float x) {
   return (uint16_t)((size > 0x7f800000u ? 0x7e00u | (size >> 13 & 0x3ffu) : finite) | sign);
 }
 
-/* af_cast_f32_f16(af_cast_f16_f32(x)) without the way through the bits of float16. Half to even at bit 13; what
- * would be 65520 or more is infinite; below 2^-14 the addition of 0.5 rounds at 2^-24. */
+/* af_cast_f32_f16(af_cast_f16_f32(x)) without the way through the bits of float16. Half to even at bit 13;
+ * what would be 65520 or more is infinite; below 2^-14 the addition of 0.5 rounds at 2^-24. */
 static inline float af_cast_round_f16(float x) {
   const uint32_t bits = af_bits_f32(x);
   const uint32_t size = bits & 0x7fffffffu;

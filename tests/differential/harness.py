@@ -1,8 +1,8 @@
 """Runs one TF graph with the plugin off and on and compares what comes out.
 
-TF 1.15's own kernels are the oracle. The reference runs with Grappler off, so that no rewrite of TF's own changes
-it. A case that was meant to be fused and was not is a failure: `run_pair` returns the names of the fused ops
-that really ran, taken from the executed graph.
+TF 1.15's own kernels are the oracle. The reference runs with Grappler off, so that no rewrite of TF's own
+changes it. A case that was meant to be fused and was not is a failure: `run_pair` returns the names of the
+fused ops that really ran, taken from the executed graph.
 """
 import contextlib
 import os
@@ -18,8 +18,8 @@ LIFTING_OFF = "--disable_lifting=true"
 
 
 class Pair(NamedTuple):
-    """values: per feed, (plain outputs, fused outputs). fused: names of AscBackend nodes in the executed graph.
-    fallbacks: how many calls the fallback function served."""
+    """values: per feed, (plain outputs, fused outputs). fused: names of AscBackend nodes in the executed
+    graph. fallbacks: how many calls the fallback function served."""
 
     values: List[Tuple[List[np.ndarray], List[np.ndarray]]]
     fused: List[str]
@@ -66,10 +66,16 @@ def executed_nodes(session, fetches, feed) -> Tuple[list, list]:
     return values, [n for g in metadata.partition_graphs for n in g.node]
 
 
-def run_pair(build: Callable[[], Tuple[Dict[str, tf.Tensor], List[tf.Tensor]]], feeds: Sequence[Dict[str, np.ndarray]],
-             flags: str = ON, dfx: str = LIFTING_OFF, precision_mode: str = "must_keep_origin_dtype",
-             target: str = "ascend") -> Pair:
-    """`build` makes the graph in the default graph: (placeholders by name, fetches). Each feed runs on both sides."""
+def run_pair(
+    build: Callable[[], Tuple[Dict[str, tf.Tensor], List[tf.Tensor]]],
+    feeds: Sequence[Dict[str, np.ndarray]],
+    flags: str = ON,
+    dfx: str = LIFTING_OFF,
+    precision_mode: str = "must_keep_origin_dtype",
+    target: str = "ascend",
+) -> Pair:
+    """`build` makes the graph in the default graph: (placeholders by name, fetches). Each feed runs on both
+    sides."""
     from tf_autofuse.frontend import plugin
     graph = tf.Graph()
     with graph.as_default():
@@ -113,7 +119,10 @@ def bit_differences(plain: np.ndarray, fused: np.ndarray) -> str:
     wrong = np.argwhere(as_bits(plain) != as_bits(fused))
     if not len(wrong):
         return ""
-    shown = ["at %s TF gives %r, fused gives %r" % (tuple(i), plain[tuple(i)], fused[tuple(i)]) for i in wrong[:4]]
+    shown = [
+        "at %s TF gives %r, fused gives %r" % (tuple(i), plain[tuple(i)], fused[tuple(i)])
+        for i in wrong[:4]
+    ]
     return "%d of %d differ: %s" % (len(wrong), plain.size, "; ".join(shown))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
-from tf_autofuse.ir.dtypes import BOOL, BY_NAME, DType
+from tf_autofuse.ir.dtypes import BY_NAME, DType
 from tf_autofuse.ops.table import TF_OPS, support
 
 TARGET = "ascend"
@@ -42,8 +42,11 @@ def cases(target: str = TARGET) -> List[Case]:
             continue  # tests of their own
         for dtype in TF_OPS[name].dtypes:
             if name == "Cast":
-                result += [Case(name, dtype, out) for out in sorted(BY_NAME)
-                           if out not in ("uint32", "uint64") and support(name, dtype, target, BY_NAME[out]).ok]
+                result += [
+                    Case(name, dtype, out)
+                    for out in sorted(BY_NAME)
+                    if out not in ("uint32", "uint64") and support(name, dtype, target, BY_NAME[out]).ok
+                ]
             elif support(name, dtype, target).ok and (TF_OPS[name].kind == "elementwise" or _partner(dtype)):
                 result.append(Case(name, dtype))
     return result
@@ -58,10 +61,53 @@ def _partner(dtype: DType) -> str:
     return ""
 
 
-SPECIAL_FLOATS = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5,
-                  3.0, -3.0, 0.49999997, -0.49999997, 1e-3, -1e-3, 1e-30, -1e-30, 3e38, -3e38, 1e10, -1e10,
-                  16777217.0, 2147483648.0, -2147483648.0, -2147483904.0, 65504.0, 65520.0, 88.8, -88.8, 104.0,
-                  -104.0, 127.5, 255.5, 256.0, 32767.5, -32769.0, 0.1, 0.9, 7.0, 19.9, -19.9)
+SPECIAL_FLOATS = (
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    -1.5,
+    2.5,
+    -2.5,
+    3.0,
+    -3.0,
+    0.49999997,
+    -0.49999997,
+    1e-3,
+    -1e-3,
+    1e-30,
+    -1e-30,
+    3e38,
+    -3e38,
+    1e10,
+    -1e10,
+    16777217.0,
+    2147483648.0,
+    -2147483648.0,
+    -2147483904.0,
+    65504.0,
+    65520.0,
+    88.8,
+    -88.8,
+    104.0,
+    -104.0,
+    127.5,
+    255.5,
+    256.0,
+    32767.5,
+    -32769.0,
+    0.1,
+    0.9,
+    7.0,
+    19.9,
+    -19.9,
+)
 
 
 def special_values(dtype: DType) -> np.ndarray:
@@ -103,8 +149,10 @@ def fetch_of(case: Case, values: Dict[str, tf.Tensor]) -> tf.Tensor:
     """What is fetched: the op; a view or fill between two ops of its own dtype."""
     if TF_OPS[case.op].kind == "elementwise":
         return call(case, values)
-    join = {"AddV2": lambda t: tf.raw_ops.AddV2(x=t, y=t), "LogicalNot": lambda t: tf.raw_ops.LogicalNot(x=t)}[
-        _partner(case.dtype)]
+    join = {
+        "AddV2": lambda t: tf.raw_ops.AddV2(x=t, y=t),
+        "LogicalNot": lambda t: tf.raw_ops.LogicalNot(x=t),
+    }[_partner(case.dtype)]
     return join(call(case, {n: join(v) for n, v in values.items()}))
 
 

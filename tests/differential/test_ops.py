@@ -1,8 +1,8 @@
 """Every op of the table, at every dtype that the ascend target takes, against TF 1.15's own kernel.
 
-One graph an op and dtype, lengths unknown while it is built, so that one kernel serves every length. The feeds hold
-all pairs (triples) of special values, random values, odd lengths 1..65, one element, and none; one-argument ops get every
-float16 there is.
+One graph an op and dtype, lengths unknown while it is built, so that one kernel serves every length. The
+feeds hold all pairs (triples) of special values, random values, odd lengths 1..65, one element, and none;
+one-argument ops get every float16 there is.
 """
 import itertools
 
@@ -28,8 +28,11 @@ def feeds_of(case):
     specials = [op_cases.special_values(d) for _, d in names]
     if len(names) > 2:
         specials = [s[:24] for s in specials]
-    grid = [np.array(column, dtype=s.dtype) for column, s in zip(zip(*itertools.product(*specials)), specials)] \
-        if len(names) > 1 else specials
+    grid = (
+        [np.array(column, dtype=s.dtype) for column, s in zip(zip(*itertools.product(*specials)), specials)]
+        if len(names) > 1
+        else specials
+    )
     feeds = [{n: g for (n, _), g in zip(names, grid)}]
     if case.dtype is FLOAT16 and len(names) == 1:
         feeds.append({names[0][0]: np.arange(65536, dtype=np.uint16).view(np.float16)})
@@ -54,8 +57,8 @@ REFERENCES = {
     "Softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
 }
 
-#: Ops of which TF itself gives 0.0 or -0.0 by an element's position: its vectorized loops negate by 0 - x and take
-#: x for a zero, the scalar tails do not (docs/numerics.md).
+#: Ops of which TF itself gives 0.0 or -0.0 by an element's position: its vectorized loops negate by 0 - x and
+#: take x for a zero, the scalar tails do not (docs/numerics.md).
 SIGN_OF_ZERO_BY_POSITION = frozenset(("Neg", "InvGrad", "ReciprocalGrad", "Xdivy", "Xlogy"))
 
 
@@ -66,8 +69,10 @@ def reference64(case, feed):
             return REFERENCES[case.op](*(np.asarray(v).astype(np.float64) for v in feed.values()))
     wide = case._replace(dtype=BY_NAME["float64"])
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        values = {n: tf.constant(np.asarray(v).astype(np.float64) if np.asarray(v).dtype.kind not in "bi" else v)
-                  for n, v in feed.items()}
+        values = {
+            n: tf.constant(np.asarray(v).astype(np.float64) if np.asarray(v).dtype.kind not in "bi" else v)
+            for n, v in feed.items()
+        }
         return session.run(op_cases.call(wide, values))
 
 
@@ -94,7 +99,8 @@ def test_op_gives_what_tensorflow_gives(case):
 def check(case, feed, plain, fused):
     narrow = case.dtype.name in ("float16", "bfloat16")
     if narrow and fused.size and fused.dtype == plain.dtype and bit_differences(plain, fused):
-        # Computed in float32 and rounded once: it may differ from TF's rounding after each step, but only for the better.
+        # Computed in float32 and rounded once: it may differ from TF's rounding after each step, but only for
+        # the better.
         check_16_bit(case, feed, plain, fused, reference64(case, feed))
         return
     if TF_OPS[case.op].exact == "bits" or not case.dtype.is_floating:
@@ -115,13 +121,21 @@ def check(case, feed, plain, fused):
     # Where TF itself is wrong without bound (overflow inside its formula) ours may be right or equal to it.
     bad = (ours > bound) & ~(np.isinf(theirs) & (op_cases_equal(plain, fused)))
     assert not bad.any(), "%s at %s: TF %r, fused %r, exact %r (%.1f ulp, bound %.1f)" % (
-        (case, {n: v[np.argmax(bad)] for n, v in feed.items()}, plain[bad][0], fused[bad][0], reference[bad][0],
-         ours[bad][0], bound))
+        (
+            case,
+            {n: v[np.argmax(bad)] for n, v in feed.items()},
+            plain[bad][0],
+            fused[bad][0],
+            reference[bad][0],
+            ours[bad][0],
+            bound,
+        )
+    )
 
 
 def float32_kernel(case, feed, dtype):
-    """TF's float32 kernel on the same values, rounded once: what computing in float32 gives where it is inexact itself
-    (a quotient that is flushed, say)."""
+    """TF's float32 kernel on the same values, rounded once: what computing in float32 gives where it is
+    inexact itself (a quotient that is flushed, say)."""
     wide = case._replace(dtype=BY_NAME["float32"])
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         values = {n: tf.constant(v if np.asarray(v).dtype.kind in "bi" else np.asarray(v).astype(np.float32))
@@ -130,7 +144,8 @@ def float32_kernel(case, feed, dtype):
 
 
 def check_16_bit(case, feed, plain, fused, reference):
-    """16-bit results are computed in float32 and rounded once: never further from the exact value than TF's."""
+    """16-bit results are computed in float32 and rounded once: never further from the exact value than
+    TF's."""
     def distance(v):
         v = v.astype(np.float32).astype(np.float64)
         same = (np.isnan(v) & np.isnan(reference)) | (v == reference)
@@ -146,7 +161,12 @@ def check_16_bit(case, feed, plain, fused, reference):
     if bad.any():
         bad &= ~op_cases_equal(float32_kernel(case, feed, fused.dtype), fused)
     assert not bad.any(), "%s at %s: TF %r, fused %r, exact %r" % (
-        case, {n: v[np.argmax(bad)] for n, v in feed.items()}, plain[bad][0], fused[bad][0], reference[bad][0])
+        case,
+        {n: v[np.argmax(bad)] for n, v in feed.items()},
+        plain[bad][0],
+        fused[bad][0],
+        reference[bad][0],
+    )
 
 
 def op_cases_equal(plain, fused):
@@ -157,6 +177,8 @@ def op_cases_equal(plain, fused):
 def test_the_table_covers_the_ops_that_graphs_use():
     """The ascend target takes float32 for at least nine tenths of the elementwise float ops of the table; the
     other families have tests of their own."""
-    float_ops = [n for n, row in TF_OPS.items() if BY_NAME["float32"] in row.dtypes and row.family in ALWAYS_ON]
+    float_ops = [
+        n for n, row in TF_OPS.items() if BY_NAME["float32"] in row.dtypes and row.family in ALWAYS_ON
+    ]
     taken = {c.op for c in CASES if c.dtype.name == "float32"}
     assert len(taken) >= 0.9 * len(float_ops), sorted(set(float_ops) - taken)

@@ -1,7 +1,7 @@
 """Random DAGs of elementwise ops with random fetches and feeds against TF.
 
-The count is AUTOFUSE_RANDOM_GRAPHS (default 300). Graphs of one seed share a session run in batches, so that kernels
-are built in parallel; a failure prints the seed and the graph as a script that rebuilds it.
+The count is AUTOFUSE_RANDOM_GRAPHS (default 300). Graphs of one seed share a session run in batches, so that
+kernels are built in parallel; a failure prints the seed and the graph as a script that rebuilds it.
 """
 import os
 
@@ -15,8 +15,8 @@ COUNT = int(os.environ.get("AUTOFUSE_RANDOM_GRAPHS", "300"))
 BATCH = 10
 SHAPES = ((), (1,), (17,), (4, 17), (4, 1), (3, 4, 17), (3, 1, 1), (0, 17))
 
-#: Bit-identical ops only: TF 1.15's square root is off by 1 ULP at times, and its Neg gives 0.0 or -0.0 by an element's
-#: position (docs/numerics.md).
+#: Bit-identical ops only: TF 1.15's square root is off by 1 ULP at times, and its Neg gives 0.0 or -0.0 by an
+#: element's position (docs/numerics.md).
 UNARY = ("abs", "abs", "square", "sign", "floor", "ceil", "rint", "nn.relu", "nn.relu6", "identity",
          "reciprocal", "zeros_like", "ones_like")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "math.squared_difference", "divide")
@@ -33,7 +33,9 @@ def program(seed):
     """A random graph as a list of (result, op, arguments) over named tensors, and its input shapes."""
     generator = np.random.RandomState(seed)
     compatible = [s for s in SHAPES if s != (0, 17)] if generator.rand() < 0.8 else [(), (1,), (17,), (0, 17)]
-    inputs = {"x%d" % i: compatible[generator.randint(len(compatible))] for i in range(generator.randint(1, 5))}
+    inputs = {
+        "x%d" % i: compatible[generator.randint(len(compatible))] for i in range(generator.randint(1, 5))
+    }
     shapes = dict(inputs)
     lines = []
     for i in range(generator.randint(3, 20)):
@@ -75,7 +77,9 @@ def build_program(prefix, plan, placeholders):
     tensors = {}
     for name, shape in inputs.items():
         known = [None] * len(shape) if unknown else shape
-        tensors[name] = placeholders[prefix + name] = tf.compat.v1.placeholder(tf.float32, known, prefix + name)
+        tensors[name] = placeholders[prefix + name] = tf.compat.v1.placeholder(
+            tf.float32, known, prefix + name
+        )
     for result, op, arguments in lines:
         tensors[result] = apply(op, [tensors[a] for a in arguments])
         if result in fed:

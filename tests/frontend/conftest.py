@@ -1,5 +1,5 @@
-"""Every test here starts with the native module as if never used: no callables, no switches. Afterwards the plugin has it
-again, since tests of other rooms in the same process rely on it."""
+"""Every test here starts with the native module as if never used: no callables, no switches. Afterwards the
+plugin has it again, since tests of other rooms in the same process rely on it."""
 
 import pytest
 

@@ -255,7 +255,8 @@ def test_what_a_copy_that_stays_reads_must_be_an_output(native):
 
 
 @pytest.mark.parametrize(
-    "copies, expected", [(("s", "s/y"), "s reads shape:0, which is no input"), (("shape", "s", "s/y", "s"), "listed twice")]
+    "copies, expected",
+    [(("s", "s/y"), "s reads shape:0, which is no input"), (("shape", "s", "s/y", "s"), "listed twice")],
 )
 def test_copies_are_checked_as_nodes_are(native, copies, expected):
     editing = Editing(native, shaped)

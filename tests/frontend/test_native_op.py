@@ -227,8 +227,9 @@ def test_phases_that_leave_blocks_out(native, libraries, key, error):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
-    """48 blocks: up to 30 us in all the calling thread takes them in one call, beyond that nobody takes them all. A kernel
-    that does not know its cost (-1) is judged by its bytes. With one thread there is nothing to decide."""
+    """48 blocks: up to 30 us in all the calling thread takes them in one call, beyond that nobody takes them
+    all. A kernel that does not know its cost (-1) is judged by its bytes. With one thread there is nothing to
+    decide."""
     costs = (1, 600, 700, 10 ** 18, -1)
     program = [sys.executable, "-m", "tests.frontend.native_groups", str(threads)]
     made = [libraries("GROUPS", COST=cost) for cost in costs]

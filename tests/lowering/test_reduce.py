@@ -379,4 +379,6 @@ def test_a_reduced_value_with_constants_around_it():
     (region,) = result.regions
     value = random_array(FLOAT32, (4, 3), 1)
     (got,) = evaluate_fused(region.fused, [value] * len(region.inputs))
-    np.testing.assert_array_equal(got, np.pad(np.abs(value).max().reshape(1, 1), [(1, 1), (2, 2)], "constant"))
+    np.testing.assert_array_equal(
+        got, np.pad(np.abs(value).max().reshape(1, 1), [(1, 1), (2, 2)], "constant")
+    )

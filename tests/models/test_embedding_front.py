@@ -1,4 +1,5 @@
-"""The embedding front of a recommendation model on the host target: all lookups and their concat are one op."""
+"""The embedding front of a recommendation model on the host target: all lookups and their concat are one
+op."""
 import numpy as np
 import pytest
 import tensorflow as tf

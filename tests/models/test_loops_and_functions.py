@@ -1,8 +1,8 @@
-"""Frames and functions: loops, branches, tf.function, Keras and Estimator give the same results and gradients with
-fusion on.
+"""Frames and functions: loops, branches, tf.function, Keras and Estimator give the same results and gradients
+with fusion on.
 
-Each graph runs plain and with the plugin on the host target, from the same values; what is computed in float32 by
-other orders or other exponentials may differ by a few units in the last place.
+Each graph runs plain and with the plugin on the host target, from the same values; what is computed in
+float32 by other orders or other exponentials may differ by a few units in the last place.
 """
 import numpy as np
 import pytest

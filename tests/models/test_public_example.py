@@ -25,7 +25,9 @@ def example_config(**parameters):
     entry.parameter_map["use_off_line"].b = True
     entry.parameter_map["graph_run_mode"].i = 0
     entry.parameter_map["profiling_mode"].b = True
-    entry.parameter_map["profiling_options"].s = json.dumps({"output": "./output", "task_trace": "on"}).encode()
+    entry.parameter_map["profiling_options"].s = json.dumps(
+        {"output": "./output", "task_trace": "on"}
+    ).encode()
     for name, value in parameters.items():
         entry.parameter_map[name].s = value.encode()
     config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
@@ -79,14 +81,23 @@ def test_without_the_flag_the_graph_is_unchanged(flags):
         data2 = tf.compat.v1.placeholder(tf.float32, [192, 128], name="data2")
         result = tf.nn.relu(tf.add(tf.abs(data1), data2))
         with tf.compat.v1.Session(config=plain_config) as session:
-            _, plain_nodes = executed_nodes(session, result, {data1: np.zeros(128), data2: np.zeros((192, 128))})
+            _, plain_nodes = executed_nodes(
+                session, result, {data1: np.zeros(128), data2: np.zeros((192, 128))}
+            )
     assert sorted((n.name, n.op) for n in nodes) == sorted((n.name, n.op) for n in plain_nodes)
 
 
 def run_script(tmp_path, **environ):
     values = dict(os.environ, AUTOFUSE_FLAGS=FLAGS, AUTOFUSE_TARGET="ascend", **environ)
-    return subprocess.run([sys.executable, "-m", "tf_autofuse", str(EXAMPLE)], cwd=str(tmp_path), env=values,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "tf_autofuse", str(EXAMPLE)],
+        cwd=str(tmp_path),
+        env=values,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=300,
+    )
 
 
 def test_the_script_runs_unmodified(tmp_path):
@@ -110,7 +121,8 @@ def test_strict_mode_turns_a_failure_into_an_error(tmp_path):
 
 
 def cache_with_the_twin(folder):
-    """A cache of its own in `folder` that has the twin's archive of the tests' cache, so that it is not built again."""
+    """A cache of its own in `folder` that has the twin's archive of the tests' cache, so that it is not built
+    again."""
     mine = folder / "autofuse-cache-1"
     mine.mkdir(mode=0o700, parents=True)
     theirs = Path(os.environ.get("AUTOFUSE_CACHE_DIR", "")) / "autofuse-cache-1" / "archive"

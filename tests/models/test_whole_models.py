@@ -1,7 +1,8 @@
 """Whole models through the whole plugin: same results, and the regions that matter are fused.
 
-DIN is the model on which Grappler 1.15.0 fails by itself ("couldn't be sorted in topological order") and drops all its
-work, a custom optimizer's included; the graph passes are not part of Grappler and fuse it all the same.
+DIN is the model on which Grappler 1.15.0 fails by itself ("couldn't be sorted in topological order") and
+drops all its work, a custom optimizer's included; the graph passes are not part of Grappler and fuse it all
+the same.
 """
 import numpy as np
 import pytest
@@ -42,14 +43,23 @@ def din():
     graph = tf.Graph()
     with graph.as_default():
         v1.set_random_seed(7)
-        columns = [SparseFeat("user", 9, embedding_dim=8), SparseFeat("gender", 3, embedding_dim=8),
-                   SparseFeat("item", 16, embedding_dim=8), DenseFeat("score", 1),
-                   VarLenSparseFeat(SparseFeat("hist_item", 16, embedding_dim=8, embedding_name="item"), maxlen=12,
-                                    length_name="seq_length")]
+        columns = [
+            SparseFeat("user", 9, embedding_dim=8),
+            SparseFeat("gender", 3, embedding_dim=8),
+            SparseFeat("item", 16, embedding_dim=8),
+            DenseFeat("score", 1),
+            VarLenSparseFeat(
+                SparseFeat("hist_item", 16, embedding_dim=8, embedding_name="item"),
+                maxlen=12,
+                length_name="seq_length",
+            ),
+        ]
         model = DIN(columns, ["item"], att_weight_normalization=False)
         session = v1.keras.backend.get_session()
         session.run(v1.global_variables_initializer())
-        constant = tf.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), [model.output.op.name])
+        constant = tf.graph_util.convert_variables_to_constants(
+            session, graph.as_graph_def(), [model.output.op.name]
+        )
         names = {t.op.name: n for t, n in zip(model.inputs, get_feature_names(columns))}
         output = model.output.op.name
     v1.keras.backend.clear_session()

@@ -80,7 +80,11 @@ def test_support_gives_a_reason_wherever_it_says_no(name):
             assert found.ok == (not found.reason)
             if not found.ok:
                 assert found.reason[0].isupper() and found.reason.endswith("."), found
-        assert name == "ResourceGather" or support(name, dtype, "host", INT32 if name == "Cast" else None).ok or dtype.is_integer
+        assert (
+            name == "ResourceGather"
+            or support(name, dtype, "host", INT32 if name == "Cast" else None).ok
+            or dtype.is_integer
+        )
 
 
 def test_support_refuses_what_tensorflow_has_no_kernel_for():

@@ -15,20 +15,23 @@ call them; codegen/ascendc writes them):
     int32_t autofuse_run_blocks(void* const* gm, const uint64_t* gm_bytes, void* workspace,
                                 const void* tiling, uint32_t block_dim, uint32_t first_block,
                                 uint32_t last_block, char* error, uint64_t error_capacity)
-        runs blocks [first, last) on the calling thread; gm: inputs, then outputs. 1: violation, text in error.
-        2: a value is not one that the kernel computes (an index out of range): no error of the kernel, the
-        fallback gives the result or TF's error; such a kernel has no `forward` pairs. An output may be the same memory as an input where the kernel's `forward` pairs say so.
+        runs blocks [first, last) on the calling thread; gm: inputs, then outputs. 1: violation, text in
+        error. 2: a value is not one that the kernel computes (an index out of range): no error of the kernel,
+        the fallback gives the result or TF's error; such a kernel has no `forward` pairs. An output may be
+        the same memory as an input where the kernel's `forward` pairs say so.
     const char* autofuse_tiling_name(int32_t index)     optional: a tiling field's name, null behind the last
     int64_t autofuse_tiling_value(const void* tiling, int32_t index)    optional: its value
     void autofuse_trace_begin(uint64_t limit), uint64_t autofuse_trace_end(const TwinTraceRecord** records)
         optional: record what the kernel calls on the host twin, at most `limit` records (0: 2^20), all
         launches of this library together; the records stay valid until the next begin
     int32_t autofuse_needs_all_blocks(void)         optional: nonzero where one call must run all blocks
-    int32_t autofuse_phases(const void* tiling, uint32_t* ends, int32_t capacity)   optional: the number of phases
-        of this plan, at most MAX_PHASES; phase p is the blocks [ends[p-1], ends[p]), ends[-1] being 0, and begins
-        when the phase before it has ended (loop nests that read each other's workspace). Without it: one phase.
-    int64_t autofuse_block_cost(const void* tiling)     optional: about how many nanoseconds a block takes on one
-        core; decides between the calling thread and the pool. Without it the runtime goes by the bytes moved.
+    int32_t autofuse_phases(const void* tiling, uint32_t* ends, int32_t capacity)   optional
+        the number of phases of this plan, at most MAX_PHASES; phase p is the blocks [ends[p-1], ends[p]),
+        ends[-1] being 0, and begins when the phase before it has ended (loop nests that read each other's
+        workspace). Without it: one phase.
+    int64_t autofuse_block_cost(const void* tiling)     optional
+        about how many nanoseconds a block takes on one core; decides between the calling thread and the
+        pool. Without it the runtime goes by the bytes moved.
 """
 
 import ctypes

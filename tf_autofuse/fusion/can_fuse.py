@@ -27,8 +27,8 @@ from tf_autofuse.symbolic.size import known_equal
 
 #: Most tensors that a joined nest reads (GE's max_input_nums_after_fuse on 910B).
 MAX_INPUTS = 8
-#: The same for a nest with a concat inside, each part of which reads tensors of its own: 200 tables with their
-#: indices.
+#: The same for a nest with a concat inside, each part of which reads tensors of its own: 200 tables with
+#: their indices.
 MAX_INPUTS_OF_PARTS = 400
 #: Most bytes that the outputs of two nests side by side may take together.
 MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30

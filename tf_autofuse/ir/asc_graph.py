@@ -47,25 +47,26 @@ HintGraph invariants
        1).
     H6 every Store has its input's repeats and strides in GM (attr offset as in H3); it is read by exactly one
        Output or Workspace. repeats[i] is the axis's size, or 1 where some Reduce of the graph has reduced the
-       axis: then the value is stored once, not per element of the axis. An Output or Workspace may have several
-       inputs: Stores of disjoint parts (concat), which differ in offset.
+       axis: then the value is stored once, not per element of the axis. An Output or Workspace may have
+       several inputs: Stores of disjoint parts (concat), which differ in offset.
     H7 rank 0 is one axis of size 1; there is always at least one axis.
     H8 a Reduce has attr axes (a tuple of axis ids, in loop order, none empty): its output's repeats are its
        input's with 1 there, at least one of them not 1 before (size-1 axes may be listed). ArgMax and ArgMin
-       give the row-major index over the axes listed. What reads a reduced tensor together with a full one goes
-       through a Broadcast, as H4 says: a softmax is one graph, Load Max Broadcast Sub Exp Sum Broadcast Div.
-       The element order of the accumulation is the target's, fixed for given sizes.
+       give the row-major index over the axes listed. What reads a reduced tensor together with a full one
+       goes through a Broadcast, as H4 says: a softmax is one graph, Load Max Broadcast Sub Exp Sum Broadcast
+       Div. The element order of the accumulation is the target's, fixed for given sizes.
     H9 a Gather reads (a Data or Workspace, an index tensor or Scalar of int32 or int64): element
        offset + sum(i_a * strides[a]) + index * index_stride, the sum over the loop axes. attrs: index_stride,
-       index_size (Sizes), offset. strides as for a Load over the axes that belong to the data (0 along those of
-       the index); repeats as usual. The index's repeats are 1 or the Gather's along each axis. An index outside
-       of [0, index_size) fails the run: the fallback gives the error that TF gives.
+       index_size (Sizes), offset. strides as for a Load over the axes that belong to the data (0 along those
+       of the index); repeats as usual. The index's repeats are 1 or the Gather's along each axis. An index
+       outside of [0, index_size) fails the run: the fallback gives the error that TF gives.
 
 ImplGraph adds, for one template and tiling case
     axes of types TILE_OUT, TILE_IN, MERGED, BLOCK_OUT, BLOCK_IN with `from_axes`; each node's sched.axis and
     loop_axis; each UB tensor's vectorized_axis/vectorized_strides (elements, row-aligned) and memory (mem +
-    que or buf). Node types beside those above: RemovePad, Copy and Transpose, UB -> UB. Broadcast has attr axes (several
-    may change at once). A Workspace with a negative index is private to the nests of one HintGraph.
+    que or buf). Node types beside those above: RemovePad, Copy and Transpose, UB -> UB. Broadcast has attr
+    axes (several may change at once). A Workspace with a negative index is private to the nests of one
+    HintGraph.
     I1 axes form a forest over the ORIGINAL ones: TILE_OUT and TILE_IN, BLOCK_OUT and BLOCK_IN come in pairs
        from one axis, MERGED from one or more; nothing derives twice from one axis. loop_axes are ORIGINAL
        ones or merged of them, and every ORIGINAL axis but those of size 1 is in there once.
@@ -74,8 +75,9 @@ ImplGraph adds, for one template and tiling case
        together with one it derives from; loop_axis is one of them or -1.
     I4 a UB tensor's vectorized_axis are axes of its view and of sched.axis, in order, inside of loop_axis,
        with one stride each; the same for all nodes of the graph. Store writes no UB tensor.
-    I5 memory: a Load's result in VECIN, a Gather's there or in VECCALC, what a Store reads in VECOUT, other tensors in VECCALC with one
-       buffer; nodes without UB tensor have none. A container has one buf_num. Ids count from 0 per position.
+    I5 memory: a Load's result in VECIN, a Gather's there or in VECCALC, what a Store reads in VECOUT, other
+       tensors in VECCALC with one buffer; nodes without UB tensor have none. A container has one buf_num.
+       Ids count from 0 per position.
     I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded
        outside, lives on); a VECCALC tensor may take over that of an input that dies with the node where the
        op table says in_place and the item sizes are equal.
@@ -83,11 +85,11 @@ ImplGraph adds, for one template and tiling case
 
 FusedGraph invariants
     F1 its graphs are HintGraphs that hold G and H; their names are unique.
-    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every element of an output is
-       written exactly once, by one graph or by several that store its parts (a concat whose parts have loops of
-       their own). An input without Data is passed and its dims are checked, but it is not read: a shape
-       operand or a constant that only the original ops need. A Workspace is written once (or in disjoint parts),
-       by graphs before those that read it; it is dense, its extent is what its Stores span.
+    F2 Data and Output indexes are among inputs and outputs, with the same dtypes; every element of an output
+       is written exactly once, by one graph or by several that store its parts (a concat whose parts have
+       loops of their own). An input without Data is passed and its dims are checked, but it is not read: a
+       shape operand or a constant that only the original ops need. A Workspace is written once (or in
+       disjoint parts), by graphs before those that read it; it is dense, its extent is what its Stores span.
     F3 sizes: as G4; a symbol read off an input stands alone as that very dim of the input; the graphs' sizes
        are among the fused graph's. Every symbol of dims, guards and graphs is in sizes.
     F4 guards are of a known kind and not known to fail. Dims that a broadcast_size takes for compatible are
@@ -95,6 +97,7 @@ FusedGraph invariants
     F5 for dims that satisfy the guards no Load leaves its input, and the Store of an output writes every
        element exactly once (checked for the hints and a few trial dims).
 """
+
 import enum
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple

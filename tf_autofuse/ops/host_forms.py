@@ -26,8 +26,13 @@ _CALL = re.compile(r"\b(af_[a-z0-9_]+)\(")
 
 #: Function families by the beginning of their names -> header under npu_kernels/host/, which can be included
 #: alone.
-HEADERS = {"af_block_": "blocks.h", "af_cast_": "cast.h", "af_div_": "integer_division.h", "af_shift_": "shift.h",
-           "af_fmod_": "remainder.h"}
+HEADERS = {
+    "af_block_": "blocks.h",
+    "af_cast_": "cast.h",
+    "af_div_": "integer_division.h",
+    "af_shift_": "shift.h",
+    "af_fmod_": "remainder.h",
+}
 HEADERS.update(("af_%s_" % name, header) for header, names in (
     ("exp.h", "exp expm1 sigmoid tanh sinh cosh"), ("log.h", "log log1p asinh acosh atanh"),
     ("trig.h", "sin cos tan asin acos atan atan2"), ("erf.h", "erf erfc"), ("pow.h", "pow"))

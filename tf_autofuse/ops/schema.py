@@ -83,10 +83,10 @@ class AscOp:
         The value maps a form to call text. Forms: 'tensor' (all inputs are UB tensors); 'scalar' and the
         numbers of the inputs that are Scalars: 'scalar1', 'scalar0', 'scalar12'; of a reduction: 'last' and
         'first', {rows} rows of {cols} elements, {stride} elements apart, folded each or all into one. Where a
-        needed form is missing, a UB tensor is filled with the constant and another form is used. Placeholders:
-        {dst} {0} {1} {2} LocalTensors, {c0} {c1} {c2} scalar literals, {tmp} LocalTensor<uint8_t>, {n} element count,
-        {attr_name} attribute literals, {T} the device type of the last input. A (dtype) that is not a key is
-        refused on the ascend target.
+        needed form is missing, a UB tensor is filled with the constant and another form is used.
+        Placeholders: {dst} {0} {1} {2} LocalTensors, {c0} {c1} {c2} scalar literals, {tmp}
+        LocalTensor<uint8_t>, {n} element count, {attr_name} attribute literals, {T} the device type of the
+        last input. A (dtype) that is not a key is refused on the ascend target.
     tmp_bytes: scratch need in bytes: (last input's item size, element count as a Size) -> Size; a multiple of
         32, or 0; what the neediest form of an item size takes. A text without {tmp} takes none: ask
         `scratch_bytes`.

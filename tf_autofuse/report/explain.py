@@ -14,25 +14,33 @@ _EXAMPLES = 3
 
 
 def render(records: Iterable[GraphRecord], console: Console) -> None:
-    """Prints each record: the regions, what failed, and the refusals by reason with some nodes as examples."""
+    """Prints each record: the regions, what failed, and the refusals by reason with some nodes as
+    examples."""
     count = 0
     for record in records:
         count += 1
         _render_one(record, console)
     if not count:
-        console.print("No graph reached the plugin. Is --enable_autofuse=true in AUTOFUSE_FLAGS, and is there a "
-                      "custom_optimizers entry (tf_autofuse.configure(config))? `tf-autofuse doctor` checks both.")
+        console.print(
+            "No graph reached the plugin. Is --enable_autofuse=true in AUTOFUSE_FLAGS, and is there "
+            "a custom_optimizers entry (tf_autofuse.configure(config))? `tf-autofuse doctor` checks "
+            "both."
+        )
 
 
 def _render_one(record: GraphRecord, console: Console) -> None:
-    console.rule("%s: %d nodes, fetches %s" % (record.graph, record.node_count, ", ".join(record.fetches) or "-"))
+    console.rule(
+        "%s: %d nodes, fetches %s" % (record.graph, record.node_count, ", ".join(record.fetches) or "-")
+    )
     compilation = record.compilation
     dropped = dict(record.dropped)
     table = Table("fused op", "TF nodes", "kernel source")
     for compiled in compilation.compiled:
         emitted = compiled.region.emitted
         if emitted.name not in dropped:
-            table.add_row(emitted.name, ", ".join(emitted.origin), str(compiled.binary.source_path), end_section=True)
+            table.add_row(
+                emitted.name, ", ".join(emitted.origin), str(compiled.binary.source_path), end_section=True
+            )
     console.print(table)
     for name, reason in dropped.items():
         console.print("[yellow]not applied[/] %s: %s" % (name, reason))
@@ -51,7 +59,9 @@ def _render_refusals(plan, console: Console) -> None:
     by_code = collections.OrderedDict()
     for decision in plan.decisions:
         if decision.region < 0 and decision.op not in ("_Arg", "_Retval"):  # the graph's border, not its ops
-            by_code.setdefault(decision.code, []).append((decision.reason, "%s (%s)" % (decision.name, decision.op)))
+            by_code.setdefault(decision.code, []).append(
+                (decision.reason, "%s (%s)" % (decision.name, decision.op))
+            )
     for refusal in plan.refusals:
         by_code.setdefault(refusal.code, []).append((refusal.reason, "%s with %s" % (refusal.a, refusal.b)))
     if not by_code:

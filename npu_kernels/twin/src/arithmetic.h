@@ -1,6 +1,6 @@
 // Why: the element operations that instructions on two tensors and those on a tensor and a scalar share. Max
-// and Min give the first operand unless the second is larger or smaller: TensorFlow's choice on NaN and signed
-// zeros.
+// and Min give the first operand unless the second is larger or smaller: TensorFlow's choice on NaN and
+// signed zeros.
 #pragma once
 #include "vector_base.h"
 

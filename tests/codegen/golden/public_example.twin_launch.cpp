@@ -34,8 +34,9 @@ extern "C" __attribute__((visibility("default"))) int32_t autofuse_run_blocks(
   const auto* plan = static_cast<const AutofuseTilingData*>(tiling);
   return twin::RunBlocks(
       "autofuse_pointwise_0_Abs_Add_Relu",
-      Entry, gm, gm_bytes, writable, kTensors, workspace, 0, tiling, sizeof(AutofuseTilingData), block_dim,
-      first_block, last_block, error, error_capacity, false, plan->tiling_key);
+      Entry, gm, gm_bytes, writable, kTensors, workspace, 0, tiling,
+      sizeof(AutofuseTilingData), block_dim, first_block, last_block, error,
+      error_capacity, false, plan->tiling_key);
 }
 
 extern "C" __attribute__((visibility("default"))) void autofuse_trace_begin(uint64_t limit) {

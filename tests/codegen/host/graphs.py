@@ -173,11 +173,14 @@ def stored_beside() -> FusedGraph:
     y = b.load(b.data(1, FLOAT32), (1, 1))
     b.store(b.reduce("Sum", b.op("Add", b.broadcast_to(x, (1, 1)), y), (0,)), 0)
     b.store(x, 1, dims=(0, 1))
-    return fused("stored_beside", [b], [(FLOAT32, (1, 5)), (FLOAT32, (S0, 5))], [(FLOAT32, (1, 5))] * 2, sizes)
+    return fused(
+        "stored_beside", [b], [(FLOAT32, (1, 5)), (FLOAT32, (S0, 5))], [(FLOAT32, (1, 5))] * 2, sizes
+    )
 
 
 def strided_sum() -> FusedGraph:
-    """The sum of x[s0] + y[s1], either of which may have one element that counts for all: long, so in chunks."""
+    """The sum of x[s0] + y[s1], either of which may have one element that counts for all: long, so
+    in chunks."""
     size = broadcast_size(S0, S1)
     sizes = (SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", size))
     b = HintBuilder("strided_sum", [("z0", size)], sizes)

@@ -2,8 +2,8 @@
 //
 // A node is self-contained: it carries its fused graph, the key of its kernel and the original ops as a
 // function. The hot path of a call: compare the inputs' dims with the last plan's, allocate the outputs, run
-// the blocks; it takes no lock and allocates nothing but outputs and workspace. Whatever keeps the kernel from
-// running (none yet, a guard, a value, an error) runs the original ops instead, with their own result.
+// the blocks; it takes no lock and allocates nothing but outputs and workspace. Whatever keeps the kernel
+// from running (none yet, a guard, a value, an error) runs the original ops instead, with their own result.
 #include <atomic>
 #include <memory>
 #include <mutex>

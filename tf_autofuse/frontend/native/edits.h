@@ -1,7 +1,8 @@
 // Edits: a region of nodes is replaced by one AscBackend or FusedAscBackend node.
 //
 // A region may need nodes that others need too (arithmetic on shapes, whose result the fused op knows by
-// itself): `copies`. The fallback function has them as well; those that nothing else reads go with the region.
+// itself): `copies`. The fallback function has them as well; those that nothing else reads go with the
+// region.
 //
 // On entry: a graph, its GraphAnalysis and the edits, whose numbers are indices into the analysis' order. On
 // exit: each edit is either applied whole or rejected whole with a reason. An edit is checked completely

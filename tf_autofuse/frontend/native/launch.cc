@@ -38,9 +38,9 @@ int32_t Run(const Launch& launch, uint32 first, uint32 last, std::string* error)
   return code;
 }
 
-// The blocks of one phase, claimed by whoever has time. The calling thread works too and waits only for claimed
-// blocks, so that a pool that is busy elsewhere costs nothing; a helper that comes when all is claimed leaves
-// without a look at the launch, which may be gone by then.
+// The blocks of one phase, claimed by whoever has time. The calling thread works too and waits only for
+// claimed blocks, so that a pool that is busy elsewhere costs nothing; a helper that comes when all is
+// claimed leaves without a look at the launch, which may be gone by then.
 class Loop {
  public:
   Loop(const Launch& launch, uint32 first, uint32 last, uint32 chunk)

@@ -20,8 +20,8 @@ struct Launch {
   void* workspace;
 };
 
-// Runs all blocks; a phase begins when all blocks of the one before have ended. Not kDone: `*error` is the text
-// of the first failure; a broken rule hides a refused value. Blocks that had not begun then did not run.
+// Runs all blocks; a phase begins when all blocks of the one before have ended. Not kDone: `*error` is the
+// text of the first failure; a broken rule hides a refused value. Blocks that had not begun then did not run.
 int32_t RunLaunch(tensorflow::OpKernelContext* ctx, const Launch& launch, std::string* error);
 
 }  // namespace autofuse

@@ -1,8 +1,8 @@
 // The plans of one node, by kernel and input dims.
 //
 // The first plans stay as long as the node does, so that the hot path compares the dims with the last plan's
-// and nothing else: no lock, no count of references. A node that sees more shapes than that keeps the latest of
-// the others under a lock.
+// and nothing else: no lock, no count of references. A node that sees more shapes than that keeps the latest
+// of the others under a lock.
 #ifndef TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 #define TF_AUTOFUSE_NATIVE_PLAN_CACHE_H_
 

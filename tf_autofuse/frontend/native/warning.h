@@ -1,5 +1,5 @@
-// What the native side tells the user: one line on stderr, whatever TensorFlow's log level is. Who calls it sees
-// to it that the same thing is said once.
+// What the native side tells the user: one line on stderr, whatever TensorFlow's log level is. Who calls it
+// sees to it that the same thing is said once.
 #ifndef TF_AUTOFUSE_NATIVE_WARNING_H_
 #define TF_AUTOFUSE_NATIVE_WARNING_H_
 
