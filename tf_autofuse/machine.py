@@ -31,7 +31,9 @@ class Machine:
     bytes of one vector repeat; cache_line: GM access granule; ddr_rate: GM; l2_read_rate, l2_write_rate:
     L2; ub_l2_rate, ub_ddr_rate: UB to L2 and to GM; max_buffers: UB buffers one kernel may initialise;
     queue_buffers: buffers of all queues of one position (hardware event ids); dma_blocks, dma_block_bytes,
-    dma_gap_bytes: field limits of DataCopyPad; source: where the numbers come from.
+    dma_gap_bytes: field limits of DataCopyPad; cube_side: rows, columns and depth of what a cube core
+    multiplies in a cycle, of 16-bit floats; l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes: buffers of one cube
+    core; l1_l0a_rate, l1_l0b_rate: from L1 to L0A and L0B; source: where the numbers come from.
     """
 
     soc: str
@@ -54,6 +56,13 @@ class Machine:
     dma_blocks: int = 4095
     dma_block_bytes: int = 2097151
     dma_gap_bytes: int = 2 ** 32 - 1
+    cube_side: int = 16
+    l1_bytes: int = 512 * 1024
+    l0a_bytes: int = 64 * 1024
+    l0b_bytes: int = 64 * 1024
+    l0c_bytes: int = 128 * 1024
+    l1_l0a_rate: int = 512
+    l1_l0b_rate: int = 256
     source: str = "CANN 8.1.RC1 data/platform_config"
 
     @property
@@ -163,6 +172,13 @@ _INI = {
     "l2_write_rate": ("AICoreMemoryRates", ("l2_write_rate",)),
     "ub_l2_rate": ("AICoreMemoryRates", ("ub_to_l2_rate",)),
     "ub_ddr_rate": ("AICoreMemoryRates", ("ub_to_ddr_rate",)),
+    "cube_side": ("AICoreSpec", ("cube_m_size",)),
+    "l1_bytes": ("AICoreSpec", ("l1_size",)),
+    "l0a_bytes": ("AICoreSpec", ("l0_a_size",)),
+    "l0b_bytes": ("AICoreSpec", ("l0_b_size",)),
+    "l0c_bytes": ("AICoreSpec", ("l0_c_size",)),
+    "l1_l0a_rate": ("AICoreMemoryRates", ("l1_to_l0_a_rate",)),
+    "l1_l0b_rate": ("AICoreMemoryRates", ("l1_to_l0_b_rate",)),
 }
 _FOLDERS = ("data", "compiler/data", "runtime/data", "x86_64-linux/data", "aarch64-linux/data")
 

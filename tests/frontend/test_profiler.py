@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tf_autofuse.machine import machine_for
+from tf_autofuse.profiling import npu_time
 from tf_autofuse.profiling.records import profiles_below, read
 
 tf = pytest.importorskip("tensorflow")
@@ -57,6 +59,26 @@ def test_unfused_ops_have_their_dims(graph, tmp_path, monkeypatch):
     ops = {op.name: op for op in read(profiles_below(tmp_path)[0]).ops}
     assert ops["Abs"].inputs[0].dims == (4, 16) and ops["mul"].inputs[1] == ("float32", ())
     assert ops["y"].op == "Relu"
+
+
+def test_what_the_model_needs_to_know_of_nodes(tmp_path, monkeypatch):
+    """Attributes and constant operands decide what a pooling or a mean costs."""
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--enable_autofuse=false")
+    with v1.Graph().as_default():
+        x = v1.placeholder(tf.float32, [2, 9, 9, 3], "x")
+        pooled = tf.nn.max_pool2d(x, 3, 2, "SAME", name="pool")
+        mean = tf.reduce_mean(pooled, [1, 2], name="mean")
+        with v1.Session(config=config(tmp_path)) as session:
+            for _ in range(2):
+                session.run(mean, {x: np.zeros((2, 9, 9, 3), np.float32)})
+    profile = read(profiles_below(tmp_path)[0])
+    pool = profile.facts("pool").attrs
+    assert pool["ksize"] == [1, 3, 3, 1] and pool["padding"] == "SAME" and pool["T"] == 1
+    axes = profile.facts("mean").constants[1]
+    assert axes.tolist() == [1, 2] and axes.dtype == np.int32 and not profile.facts("mean").attrs["keep_dims"]
+    (op,) = {(o.op, o.inputs, o.outputs) for o in profile.ops if o.name == "mean"}
+    machine = machine_for("")
+    assert npu_time.model_op(*op, machine, npu_time.analytic, *profile.facts("mean")).how == "op"
 
 
 def test_other_sessions_write_nothing(graph, tmp_path):

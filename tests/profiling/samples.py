@@ -4,7 +4,7 @@ from tests.ir.samples import public_example
 from tf_autofuse.ir import proto
 from tf_autofuse.profiling.records import Kernel, OpRun, Tensor, Writer
 
-A, B = Tensor("float32", (128,)), Tensor("float32", (192, 128))
+A, B, SQUARE = (Tensor("float32", dims) for dims in ((128,), (192, 128), (128, 128)))
 FUSED = "autofuse_pointwise_0_Abs_Add_Relu"
 
 
@@ -25,7 +25,8 @@ def plain_run(start):
         op("Abs", "Abs", start, 1000, (A,), (A,)),
         op("Add", "AddV2", start + 1000, 4000, (A, B), (B,)),
         op("Relu", "Relu", start + 6000, 3000, (B,), (B,), 8),
-        op("MatMul", "MatMul", start + 9000, 10, (B, B), (B,)),
+        op("MatMul", "MatMul", start + 9000, 10, (B, SQUARE), (B,)),
+        op("Unique", "Unique", start + 9010, 10, (A,), (A, A)),
     ]
 
 

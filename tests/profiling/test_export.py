@@ -18,7 +18,8 @@ MSPROF = (
     "Op Name,OP Type,Task Type,Task Start Time(us),Task Duration(us),Block Dim,Input Shapes,"
     "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,"
     "aiv_time(us),aiv_vec_time(us),aiv_vec_ratio,aiv_mte2_time(us),"
-    "aiv_mte2_ratio,aiv_mte3_time(us),aiv_mte3_ratio"
+    "aiv_mte2_ratio,aiv_mte3_time(us),aiv_mte3_ratio,aic_mac_time(us),aic_mac_ratio,aic_mte1_time(us),"
+    "aic_mte1_ratio,aic_mte2_time(us),aic_mte2_ratio,aic_fixpipe_time(us),aic_fixpipe_ratio"
 ).split(",")
 
 
@@ -34,8 +35,8 @@ def test_op_summary(tmp_path):
     assert set(MSPROF) <= set(rows[0]) and list(rows[0]) == [c.name for c in op_summary.COLUMNS]
     measured = [r for r in rows if r["Time Source"] == op_summary.MEASURED]
     modelled = [r for r in rows if r["Time Source"] == "modelled for Ascend910B4-1"]
-    assert (len(measured), len(modelled)) == (item.measured, item.modelled) == (10, 4)
-    assert len(rows) == 14 and item.missing == (("MatMul", 1),)
+    assert (len(measured), len(modelled)) == (item.measured, item.modelled) == (11, 5)
+    assert len(rows) == 16 and item.missing == (("Unique", 1),)
 
     first = measured[1]
     assert first["Op Name"] == samples.FUSED and first["Original Ops"] == "Abs;Add;Relu"
@@ -59,7 +60,13 @@ def test_op_summary(tmp_path):
     assert float(kernel["aiv_mte2_ratio"]) == pytest.approx(
         float(kernel["aiv_mte2_time(us)"]) / float(kernel["aiv_time(us)"]), abs=2e-3
     )
-    assert [r["Op Name"] for r in modelled[1:]] == ["Abs", "Add", "Relu"]
+    assert [r["Op Name"] for r in modelled[1:]] == ["Abs", "Add", "Relu", "MatMul"]
+    assert kernel["aicore_time(us)"] == "0.000" and kernel["cube_utilization(%)"] == "0.000"
+    product = modelled[4]
+    assert product["Task Type"] == "AI_CORE" and product["aiv_time(us)"] == "0.000"
+    assert product["aicore_time(us)"] == product["Task Duration(us)"]
+    assert 0 < float(product["aic_mac_time(us)"]) < float(product["aicore_time(us)"])
+    assert 0 < float(product["cube_utilization(%)"]) < 100 and int(product["Block Dim"]) <= 20
     ends = 0.0
     for row in modelled:  # one kernel after the other
         assert float(row["Task Start Time(us)"]) == pytest.approx(ends, abs=2e-3)
@@ -80,7 +87,8 @@ def test_kinds_of_runs(tmp_path):
     profile = read(samples.write(tmp_path, fused=3, plain=2).folder)
     kinds = op_summary.kinds_of_runs(profile)
     assert [k.runs for k in kinds] == [(0, 1, 2), (3, 4)]
-    assert [o.name for o in kinds[1].ops] == ["Abs", "Add", "Relu", "MatMul"] and kinds[0].ops[0].run == 2
+    assert [o.name for o in kinds[1].ops] == ["Abs", "Add", "Relu", "MatMul", "Unique"]
+    assert kinds[0].ops[0].run == 2
 
 
 def test_timeline(tmp_path):
@@ -97,7 +105,7 @@ def test_timeline(tmp_path):
     ]
     bars = [e for e in events if e["ph"] == "X"]
     assert all(e["dur"] >= 0 and e["ts"] >= 0 and (e["pid"], e["tid"]) in lanes for e in bars)
-    assert len([e for e in bars if e["pid"] == timeline.HOST]) == 10
+    assert len([e for e in bars if e["pid"] == timeline.HOST]) == 11
     chip = [e for e in bars if e["pid"] == timeline.CHIP and e["name"] == samples.FUSED]
     assert len(chip) == 4 and all(e["args"]["original ops"] == ["Abs", "Add", "Relu"] for e in chip)
     assert max(e["dur"] for e in chip) == chip[0]["dur"]  # no pipe is longer than its kernel
@@ -113,8 +121,8 @@ def test_an_empty_profile(tmp_path):
 def test_the_command(tmp_path):
     folder = samples.write(tmp_path).folder
     done = CliRunner().invoke(cli, ["msprof", "--export=on", "--output=%s" % folder])
-    assert done.exit_code == 0 and "10 rows measured on the host, 4 modelled" in done.output
-    assert "not modelled: MatMul x1" in done.output
+    assert done.exit_code == 0 and "11 rows measured on the host, 5 modelled" in done.output
+    assert "not modelled: Unique x1" in done.output
     assert len(list((folder / "mindstudio_profiler_output").iterdir())) == 2
     for arguments, word in (
         (["--output=%s" % (tmp_path / "none")], "holds no profile"),

@@ -1,5 +1,6 @@
 """The modelled time of ops: what is modelled as what, and that the numbers are the tiling model's own."""
 
+import numpy as np
 import pytest
 
 from tests.ir.samples import public_example, run_time_broadcast
@@ -71,7 +72,7 @@ def test_copies_views_and_the_rest():
     for op in sorted(npu_time.WITHOUT_KERNEL):
         assert npu_time.model_op(op, (), (), MACHINE) == npu_time.NO_KERNEL
     for op, inputs, outputs in (
-        ("MatMul", (B, B), (B,)),
+        ("Unique", (A,), (A,)),
         ("Relu", (Tensor("", None),), (B,)),
         ("Relu", (B,), ()),
         ("NoSuchOp", (B,), (B,)),
@@ -79,6 +80,36 @@ def test_copies_views_and_the_rest():
     ):
         assert npu_time.model_op(op, inputs, outputs, MACHINE) is None
     assert not npu_time.COPIES & npu_time.WITHOUT_KERNEL
+
+
+def test_attributes_and_constants_decide():
+    """What dims alone do not tell: the lowering gets it from the node."""
+    x = Tensor("float16", (8, 128, 64))
+    axes = Tensor("int32", (1,))
+
+    def mean(axis, out):
+        arguments = ("Mean", (x, axes), (Tensor("float16", out),), MACHINE, npu_time.analytic)
+        return npu_time.model_op(*arguments, {"keep_dims": False}, {1: np.array([axis], np.int32)})
+
+    assert mean(1, (8, 64)).how == mean(2, (8, 128)).how == "op"
+    assert mean(1, (8, 64)).bytes_out == 2 * 8 * 64
+    assert npu_time.model_op("Mean", (x, axes), (Tensor("float16", (8, 64)),), MACHINE) is None
+    perm = Tensor("int32", (3,))
+    swapped = npu_time.model_op(
+        "Transpose", (x, perm), (Tensor("float16", (8, 64, 128)),), MACHINE, npu_time.analytic, {},
+        {1: np.array([0, 2, 1], np.int32)})
+    assert swapped.how == "op" and swapped.bytes_in == swapped.bytes_out == 2 * 8 * 128 * 64
+    unknown = npu_time.model_op("Transpose", (x, perm), (Tensor("float16", (8, 64, 128)),), MACHINE)
+    assert unknown.how == "copy"
+    softmax = npu_time.model_op("Softmax", (x,), (x,), MACHINE)
+    assert softmax.how == "op" and softmax.pipe("vector") > swapped.pipe("vector")
+    # statistics of a batch norm: outputs that nobody reads
+    image, channel = Tensor("float16", (2, 4, 4, 64)), Tensor("float32", (64,))
+    outputs = (image,) + (channel,) * 4 + (Tensor("float32", (0,)),)
+    norm = npu_time.model_op(
+        "FusedBatchNormV3", (image,) + (channel,) * 4, outputs, MACHINE, npu_time.analytic,
+        {"is_training": False, "epsilon": 1e-3, "data_format": "NHWC"})
+    assert norm.how == "op" and norm.bytes_out == 2 * 2 * 4 * 4 * 64
 
 
 def test_an_empty_tensor_costs_no_more_than_its_launch():

@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from tests.profiling import samples
-from tf_autofuse.profiling.records import ProfileError, profiles_below, read
+from tf_autofuse.profiling.records import NodeFacts, ProfileError, profiles_below, read
 
 
 def test_a_folder_reads_back_as_written(tmp_path):
@@ -26,6 +27,21 @@ def test_a_folder_reads_back_as_written(tmp_path):
     before = (writer.folder / "kernels.json").stat().st_mtime_ns
     writer.add_kernels({samples.FUSED: profile.kernels[samples.FUSED]})
     assert (writer.folder / "kernels.json").stat().st_mtime_ns == before
+
+
+def test_what_nodes_say_of_themselves(tmp_path):
+    writer = samples.write(tmp_path)
+    assert read(writer.folder).facts("Abs") == NodeFacts()
+    axes = np.array([[1, -2]], np.int32)
+    attrs = {"keep_dims": True, "T": 1, "ksize": [1, 3, 3, 1], "alpha": 0.5, "padding": "SAME"}
+    facts = NodeFacts(attrs, {1: axes})
+    writer.add_nodes({"sum": facts, "none": NodeFacts()})
+    writer.add_nodes({"sum": NodeFacts()})  # the first one stays
+    found = read(writer.folder)
+    assert found.facts("sum").attrs == facts.attrs and list(found.facts("sum").constants) == [1]
+    value = found.facts("sum").constants[1]
+    assert value.dtype == axes.dtype and np.array_equal(value, axes)
+    assert found.facts("none") == found.facts("other") == NodeFacts()
 
 
 def test_folders_are_numbered_and_found(tmp_path):
@@ -73,6 +89,9 @@ def test_damaged_lines_are_named(tmp_path, change, word):
         ("info.json", "[]"),
         ("info.json", "{"),
         ("kernels.json", "x"),
+        ("nodes.json", "x"),
+        ("nodes.json", json.dumps({"n": {"attrs": {}}})),
+        ("nodes.json", json.dumps({"n": {"attrs": {}, "constants": {"1": {"dtype": "?q", "dims": []}}}})),
         ("kernels.json", json.dumps({"k": {"origin": []}})),
         ("kernels.json", json.dumps({"k": {"origin": [], "asc_graph": "*"}})),
     ],

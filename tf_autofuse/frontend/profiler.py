@@ -9,16 +9,18 @@ import json
 import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
 from tf_autofuse import diagnostics
 from tf_autofuse.config import Config
 from tf_autofuse.machine import machine_for
-from tf_autofuse.profiling.records import Kernel, OpRun, Tensor, Writer
+from tf_autofuse.profiling.records import Kernel, NodeFacts, OpRun, Tensor, Writer
 
 ENTRIES = ("NpuOptimizer", "AutofuseOptimizer")
 FUSED = ("AscBackend", "FusedAscBackend")
 _IGNORED = ("_SOURCE", "_SINK")
+#: The most elements of a constant operand that is kept.
+MOST_ELEMENTS = 64
 _WRAPPED = "_tf_autofuse_profiled"
 _profilers: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 #: Called instead of looking at a session's settings, where set: session -> SessionProfiler or None.
@@ -119,6 +121,7 @@ class SessionProfiler:
         self.output, self.config, self.fetched = output, config, fetched
         self.writer: Optional[Writer] = None
         self.nodes: Dict[str, Any] = {}
+        self._known: Set[str] = set()
         self.needs_graph, self.broken = True, False
         self._lock = threading.Lock()
 
@@ -159,7 +162,9 @@ class SessionProfiler:
         ]
         self.needs_graph = any(n.node_name not in self.nodes for _, n in stats)
         outputs = {n.node_name: _outputs(n) for _, n in stats}
-        self.writer.add_kernels(self._kernels([n.node_name for _, n in stats]))
+        names = [n.node_name for _, n in stats]
+        self.writer.add_kernels(self._kernels(names))
+        self.writer.add_nodes(self._facts(names))
         self.writer.add_run([self._op(device, n, outputs) for device, n in stats])
 
     def _kernels(self, names) -> Dict[str, Kernel]:
@@ -170,6 +175,25 @@ class SessionProfiler:
                 graph = node.attr["asc_graph"].s
                 kernels[name] = Kernel(_origin(graph), graph)
         return kernels
+
+    def _facts(self, names) -> Dict[str, NodeFacts]:
+        """Of the ops whose cost depends on more than dims."""
+        from tf_autofuse.profiling.npu_time import is_described
+
+        found = {}
+        for name in names:
+            node = self.nodes.get(name)
+            if node is None or name in self._known or not is_described(node.op):
+                continue
+            self._known.add(name)
+            constants = {}
+            for i, word in enumerate(w for w in node.input if not w.startswith("^")):
+                value = _small_value(self.nodes.get(word.partition(":")[0]))
+                if value is not None:
+                    constants[i] = value
+            attrs = {key: _plain(value) for key, value in node.attr.items()}
+            found[name] = NodeFacts({k: v for k, v in attrs.items() if v is not None}, constants)
+        return found
 
     def _op(self, device: str, stats, outputs) -> OpRun:
         node = self.nodes.get(stats.node_name)
@@ -221,6 +245,32 @@ def _constant(node) -> Dict[int, Tensor]:
 
     value = node.attr["value"].tensor
     return {0: Tensor(dtypes.as_dtype(value.dtype).name, tuple(d.size for d in value.tensor_shape.dim))}
+
+
+def _small_value(node):
+    """The value of a Const of few elements, which numpy has a dtype for; None for others."""
+    if node is None or node.op != "Const":
+        return None
+    from tensorflow.python.framework import tensor_util
+
+    proto = node.attr["value"].tensor
+    elements = 1
+    for dim in proto.tensor_shape.dim:
+        elements *= dim.size
+    value = tensor_util.MakeNdarray(proto) if elements <= MOST_ELEMENTS else None
+    return value if value is not None and value.dtype.kind in "fiub" else None
+
+
+def _plain(value):
+    """An attribute as GraphView has it; None for kinds that no cost depends on."""
+    kind = value.WhichOneof("value")
+    if kind in ("b", "i", "f", "type"):
+        return getattr(value, kind)
+    if kind == "s":
+        return value.s.decode("utf-8", "replace")
+    if kind == "list" and value.list.i:
+        return list(value.list.i)
+    return None
 
 
 def _origin(asc_graph: bytes):

@@ -3,9 +3,10 @@
 is built first).
 
 A fused op is scheduled and tiled for its real dims as its kernel is; a TF op that is not fused is modelled
-like with like: as a kernel of its own with one loop nest, made by the same lowering of the op table. An op
-that only moves data and has no lowering is modelled as a copy of its output; views, constants and the like
-have no kernel and take no time; what is none of these (matrix products, convolutions, ...) is not modelled.
+like with like: as a kernel of its own, made by the same lowering (one_op.py). Matrix products and
+convolutions run on the cube cores (cube_time.py); pooling and others are streams over their data
+(heavy_ops.py). An op that only moves data and has no lowering is a copy of its output; views, constants and
+the like have no kernel and take no time; what is none of these is not modelled.
 """
 
 import os
@@ -21,12 +22,15 @@ from tf_autofuse.config import Config
 from tf_autofuse.ir import proto
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
-from tf_autofuse.ir.dtypes import BY_NAME, FLOAT32, DType
+from tf_autofuse.ir.dtypes import BY_NAME
 from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine, usable_ub
-from tf_autofuse.ops.schema import Node, OpHandler, Refusal
-from tf_autofuse.ops.table import ASC_OPS, TF_OPS
+from tf_autofuse.ops.table import TF_OPS
+from tf_autofuse.profiling.cube_time import Product, product_plan
+from tf_autofuse.profiling.heavy_ops import PRODUCTS, StreamCost, product_of, size_of, stream_of
+from tf_autofuse.profiling.heavy_table import STREAMS
 from tf_autofuse.profiling.kernel import model_kernel
+from tf_autofuse.profiling.one_op import one_op
 from tf_autofuse.profiling.records import Tensor
 from tf_autofuse.runtime.library import KernelError
 from tf_autofuse.runtime.registry import library_of
@@ -59,9 +63,10 @@ _PIPES = ("mte2", "mte3", "vector")
 
 
 class Modelled(NamedTuple):
-    """A kernel on a chip. cycles: of the whole; pipes: busy cycles of MTE2, MTE3 and V; bytes_in,
-    bytes_out: moved between GM and UB; how: what the kernel was taken for ('fused', 'op', 'copy',
-    'none')."""
+    """A kernel on a chip. cycles: of the whole; pipes: busy cycles of one core's mte2, mte3 and vector, or of
+    a cube core's mac, mte1, cube_mte2 and fixpipe; block_dim: cores; bytes_in, bytes_out: of GM, each byte
+    that the kernel needs and makes once (the simulator: as often as they are moved); how: what the kernel
+    was taken for ('fused', 'op', 'cube', 'stream', 'copy', 'none')."""
 
     how: str
     cycles: float = 0.0
@@ -69,6 +74,10 @@ class Modelled(NamedTuple):
     block_dim: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+
+    @property
+    def on_cube(self) -> bool:
+        return self.how == "cube"
 
     def pipe(self, name: str) -> float:
         return dict(self.pipes).get(name, 0.0)
@@ -127,23 +136,64 @@ def model_fused(
 
 
 def model_op(
-    op: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor], machine: Machine, time_of: TimeOf = analytic
+    op: str,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    machine: Machine,
+    time_of: TimeOf = analytic,
+    attrs: Mapping[str, Any] = {},
+    constants: Mapping[int, np.ndarray] = {},
 ) -> Optional[Modelled]:
-    """The time of a TF op as a kernel of its own; None where it is not modelled."""
+    """The time of a TF op as a kernel of its own; None where it is not modelled. attrs, constants: of the
+    node, as one_op takes them, as far as they are known. Products and streams are told by their formulas,
+    whatever `time_of`."""
     if op in WITHOUT_KERNEL:
         return NO_KERNEL
     tensors = list(inputs) + list(outputs)
     if not outputs or any(t.dims is None or t.dtype not in BY_NAME for t in tensors):
         return None
-    fused, how = _op_graph(op, inputs, outputs[0]), "op"
-    if fused is None and op in COPIES:
-        fused, how = _copy_graph(outputs), "copy"
-    if fused is None:
-        return None
+    product = product_of(op, inputs, outputs, attrs)
+    if product is not None:
+        return _product_time(product, machine)
+    one = one_op(op, inputs, outputs, attrs, constants)
+    if one is None:
+        stream = stream_of(op, inputs, outputs, attrs, machine)
+        if stream is not None:
+            return _stream_time(stream, inputs, outputs)
+        if op not in COPIES:
+            return None
+    fused = _copy_graph(outputs) if one is None else one.fused
+    dims = [io.dims for io in fused.inputs] if one is None else [inputs[i].dims for i in one.reads]
     try:
-        return time_of(fused, [io.dims for io in fused.inputs], machine)._replace(how=how)
+        return time_of(fused, dims, machine)._replace(how="copy" if one is None else "op")
     except UNKNOWN:
         return None
+
+
+def is_described(op: str) -> bool:
+    """Whether model_op asks for the attributes and constant operands of such an op."""
+    return op in TF_OPS or op in PRODUCTS or op in STREAMS
+
+
+def _product_time(product: Product, machine: Machine) -> Modelled:
+    plan = product_plan(product, machine)
+    if plan is None:
+        return NO_KERNEL
+    pipes = (("mac", plan.mac), ("mte1", plan.mte1), ("cube_mte2", plan.mte2), ("fixpipe", plan.fixpipe))
+    written = product.batch * product.m * product.n * product.out_bytes
+    return Modelled("cube", plan.cycles, pipes, plan.cores, product.once_bytes, written)
+
+
+def _stream_time(stream: StreamCost, inputs, outputs) -> Modelled:
+    pipes = (("mte2", stream.mte2), ("mte3", stream.mte3), ("vector", stream.vector))
+    return Modelled(
+        "stream",
+        stream.cycles,
+        tuple((name, cycles) for name, cycles in pipes if cycles),
+        stream.cores,
+        sum(map(size_of, inputs)) if stream.mte2 else 0,
+        sum(map(size_of, outputs)),
+    )
 
 
 def model_graph(fused: FusedGraph, values: Mapping[str, int], machine: Machine) -> Modelled:
@@ -243,74 +293,8 @@ def _busy(model: TilingModel, values: Mapping[str, int], plan) -> Dict[str, floa
     return found
 
 
-class _OneOp(OpHandler):
-    """Runs a lowering into an Emitter: the nest of one op."""
-
-    def __init__(self, emitter: Emitter, ranks: Mapping[Any, int]):
-        self.emit, self.ranks = emitter, dict(ranks)
-
-    def constant(self, value, dtype: DType):
-        return self.emit.constant(value, dtype)
-
-    def cast(self, v: Value, dtype: DType):
-        return self.emit.cast(v, dtype)
-
-    def call(self, asc_type: str, *values: Value, dtype: Optional[DType] = None, **attrs):
-        if dtype is None and ASC_OPS[asc_type].result == "bool":
-            dtype = BY_NAME["bool"]
-        return self.emit.call(asc_type, *values, dtype=dtype, **attrs)
-
-    def dtype_of(self, v: Value) -> DType:
-        return v.dtype
-
-    def known_value(self, v: Value):
-        return None
-
-    def rank_of(self, v: Value) -> int:
-        return self.ranks.get(v.ref, len(self.emit.axes) if v.repeats is not None else 0)
-
-    def append_dims(self, v: Value, count: int):
-        if count:
-            raise Refusal("dims are appended")
-        return v
-
-    def require_equal_dim(self, v: Value, i: int, w: Value, j: int) -> None:
-        return None
-
-
 def _io(tensor: Tensor) -> KernelIO:
     return KernelIO(BY_NAME[tensor.dtype], tuple(tensor.dims))
-
-
-def _op_graph(op: str, inputs: Sequence[Tensor], output: Tensor) -> Optional[FusedGraph]:
-    """The nest of one TF op with a lowering; None where it has none for these operands."""
-    row = TF_OPS.get(op)
-    if row is None or row.lower is None or row.kind != "elementwise":
-        return None
-    tensors = list(inputs if row.inputs < 0 else inputs[: row.inputs])
-    emitter = Emitter(op, [("z%d" % i, d) for i, d in enumerate(output.dims)] or [("z0", 1)])
-    loaded, ranks = [], {}
-    for index, tensor in enumerate(tensors):
-        value = _loaded(emitter, index, tensor)
-        if value is None:
-            return None
-        ranks[value.ref] = len(tensor.dims)
-        loaded.append(
-            emitter.cast(value, FLOAT32)
-            if value.dtype.is_floating and value.dtype.bytes == 2 and op != "Cast"
-            else value
-        )
-    dtype = BY_NAME[output.dtype]
-    node = Node(op, [BY_NAME[t.dtype] for t in tensors], (dtype,))
-    try:
-        result = row.lower(_OneOp(emitter, ranks), node, *loaded)
-    except Exception:  # an op whose attributes the profile does not tell
-        return None
-    full = tuple(a.size for a in emitter.axes)
-    _store(emitter, emitter.broadcast(emitter.cast(result, dtype), full))
-    return FusedGraph(
-        op, "pointwise", tuple(map(_io, tensors)), (_io(output),), (), (), (emitter.graph(),), (op,)
-    )
 
 
 def _loaded(emitter: Emitter, index: int, tensor: Tensor) -> Optional[Value]:

@@ -52,23 +52,49 @@ def _dtypes(tensors: Sequence[Tensor]) -> str:
     return ";".join(_DTYPES.get(t.dtype, t.dtype.upper()) or "UNKNOWN" for t in tensors)
 
 
-def _time(pipe: Optional[str]):
+def _on(core: str, row: Row) -> Optional[Modelled]:
+    """The row's kernel, where it runs on this kind of core ('aic', 'aiv')."""
+    if row.modelled is None or row.modelled.on_cube != (core == "aic"):
+        return None
+    return row.modelled
+
+
+def _time(core: str, pipe: Optional[str]):
     def value(row: Row, machine: Machine):
-        if row.modelled is None:
-            return ""
-        cycles = row.modelled.cycles if pipe is None else row.modelled.pipe(pipe)
+        kernel = _on(core, row)
+        if kernel is None:
+            return "" if row.modelled is None else "0.000"
+        cycles = kernel.cycles if pipe is None else kernel.pipe(pipe)
         return "%.3f" % (cycles / machine.clock_mhz)
 
     return value
 
 
-def _ratio(pipe: str):
+def _cycles(core: str):
     def value(row: Row, machine: Machine):
-        if row.modelled is None:
-            return ""
-        return "%.3f" % (row.modelled.pipe(pipe) / row.modelled.cycles if row.modelled.cycles else 0.0)
+        kernel = _on(core, row)
+        if kernel is None:
+            return "" if row.modelled is None else "0"
+        return "%.0f" % (kernel.cycles * kernel.block_dim)
 
     return value
+
+
+def _ratio(core: str, pipe: str):
+    def value(row: Row, machine: Machine):
+        kernel = _on(core, row)
+        if kernel is None:
+            return "" if row.modelled is None else "0.000"
+        return "%.3f" % (kernel.pipe(pipe) / kernel.cycles if kernel.cycles else 0.0)
+
+    return value
+
+
+def _cube_utilization(row: Row, machine: Machine):
+    kernel = _on("aic", row)
+    if kernel is None:
+        return "" if row.modelled is None else "0.000"
+    return "%.3f" % (100.0 * kernel.pipe("mac") * kernel.block_dim / (kernel.cycles * machine.cube_cores))
 
 
 def _formats(tensors: Sequence[Tensor]) -> str:
@@ -78,10 +104,13 @@ def _formats(tensors: Sequence[Tensor]) -> str:
 def _task_type(row: Row) -> str:
     if row.modelled is None:
         return "HOST_CPU"
-    return "AI_VECTOR_CORE"
+    return "AI_CORE" if row.modelled.on_cube else "AI_VECTOR_CORE"
 
 
-_NOT_THERE = "N/A"
+def _not_there(row: Row, machine: Machine) -> str:
+    return "N/A"
+
+
 COLUMNS: Tuple[Column, ...] = (
     Column("Device_id", lambda r, m: 0, "always 0"),
     Column("Model ID", lambda r, m: r.op.run, "number of the session run, from 0"),
@@ -94,7 +123,11 @@ COLUMNS: Tuple[Column, ...] = (
         lambda r, m: "dynamic" if r.is_dynamic else "static",
         "dynamic: one kernel for many shapes",
     ),
-    Column("Task Type", lambda r, m: _task_type(r), "HOST_CPU (measured) or AI_VECTOR_CORE (modelled)"),
+    Column(
+        "Task Type",
+        lambda r, m: _task_type(r),
+        "measured: HOST_CPU; modelled: AI_CORE (cube) or AI_VECTOR_CORE",
+    ),
     Column(
         "Task Start Time(us)", lambda r, m: "%.3f" % r.start, "measured: since the epoch; modelled: from 0"
     ),
@@ -109,7 +142,7 @@ COLUMNS: Tuple[Column, ...] = (
     Column(
         "Block Dim",
         lambda r, m: r.modelled.block_dim if r.modelled else 0,
-        "vector cores of the modelled plan",
+        "cores of the modelled plan: cube or vector cores, by Task Type",
     ),
     Column("Mix Block Dim", lambda r, m: 0, "always 0: no kernel mixes core kinds"),
     Column("HF32 Eligible", lambda r, m: "NO", "always NO"),
@@ -119,23 +152,36 @@ COLUMNS: Tuple[Column, ...] = (
     Column("Output Shapes", lambda r, m: _shapes(r.op.outputs), "as for the inputs"),
     Column("Output Data Types", lambda r, m: _dtypes(r.op.outputs), "as for the inputs"),
     Column("Output Formats", lambda r, m: _formats(r.op.outputs), "always ND"),
-    Column("Context ID", lambda r, m: _NOT_THERE, "always N/A"),
-    Column("aicore_time(us)", lambda r, m: "0" if r.modelled else "", "the matrix unit: 0"),
-    Column("aiv_time(us)", _time(None), "modelled: the whole kernel"),
+    Column("Context ID", _not_there, "always N/A"),
+    Column("aicore_time(us)", _time("aic", None), "modelled: the whole kernel, where it runs on cube cores"),
+    Column("aic_total_cycles", _cycles("aic"), "modelled: cycles of all its cube cores together"),
+    Column("aic_mac_time(us)", _time("aic", "mac"), "modelled: multiplying, of one cube core"),
+    Column("aic_mac_ratio", _ratio("aic", "mac"), "its part of aicore_time"),
+    Column("aic_scalar_time(us)", _not_there, "the model has no scalar unit"),
+    Column("aic_scalar_ratio", _not_there, "likewise"),
+    Column("aic_mte1_time(us)", _time("aic", "mte1"), "modelled: copies from L1 to L0 of one cube core"),
+    Column("aic_mte1_ratio", _ratio("aic", "mte1"), "its part of aicore_time"),
+    Column("aic_mte2_time(us)", _time("aic", "cube_mte2"), "modelled: copies from GM and L2 to L1"),
+    Column("aic_mte2_ratio", _ratio("aic", "cube_mte2"), "its part of aicore_time"),
+    Column("aic_fixpipe_time(us)", _time("aic", "fixpipe"), "modelled: copies from L0C to GM"),
+    Column("aic_fixpipe_ratio", _ratio("aic", "fixpipe"), "its part of aicore_time"),
+    Column("aic_icache_miss_rate", _not_there, "the model has no instruction cache"),
+    Column("aiv_time(us)", _time("aiv", None), "modelled: the whole kernel, where it runs on vector cores"),
+    Column("aiv_total_cycles", _cycles("aiv"), "modelled: cycles of all its vector cores together"),
+    Column("aiv_vec_time(us)", _time("aiv", "vector"), "modelled: vector instructions of one core"),
+    Column("aiv_vec_ratio", _ratio("aiv", "vector"), "its part of aiv_time"),
+    Column("aiv_scalar_time(us)", _not_there, "the model has no scalar unit"),
+    Column("aiv_scalar_ratio", _not_there, "likewise"),
+    Column("aiv_mte2_time(us)", _time("aiv", "mte2"), "modelled: copies from GM to UB of one core"),
+    Column("aiv_mte2_ratio", _ratio("aiv", "mte2"), "its part of aiv_time"),
+    Column("aiv_mte3_time(us)", _time("aiv", "mte3"), "modelled: copies from UB to GM of one core"),
+    Column("aiv_mte3_ratio", _ratio("aiv", "mte3"), "its part of aiv_time"),
+    Column("aiv_icache_miss_rate", _not_there, "the model has no instruction cache"),
     Column(
-        "aiv_total_cycles",
-        lambda r, m: "%.0f" % (r.modelled.cycles * r.modelled.block_dim) if r.modelled else "",
-        "modelled: cycles of all cores together",
+        "cube_utilization(%)",
+        _cube_utilization,
+        "modelled: multiplying, of what all cube cores could do in the kernel's time",
     ),
-    Column("aiv_vec_time(us)", _time("vector"), "modelled: vector instructions of one core"),
-    Column("aiv_vec_ratio", _ratio("vector"), "its part of aiv_time"),
-    Column("aiv_scalar_time(us)", lambda r, m: _NOT_THERE, "the model has no scalar unit"),
-    Column("aiv_scalar_ratio", lambda r, m: _NOT_THERE, "likewise"),
-    Column("aiv_mte2_time(us)", _time("mte2"), "modelled: copies from GM to UB of one core"),
-    Column("aiv_mte2_ratio", _ratio("mte2"), "its part of aiv_time"),
-    Column("aiv_mte3_time(us)", _time("mte3"), "modelled: copies from UB to GM of one core"),
-    Column("aiv_mte3_ratio", _ratio("mte3"), "its part of aiv_time"),
-    Column("aiv_icache_miss_rate", lambda r, m: _NOT_THERE, "the model has no instruction cache"),
     Column("Time Source", lambda r, m: r.source, "ours: measured on the host, or modelled for which chip"),
     Column("Original Ops", lambda r, m: ";".join(r.origin), "ours: the TF nodes that a fused op stands for"),
 )
@@ -210,12 +256,13 @@ def modelled_rows(
     for kind in kinds_of_runs(profile) if kinds is None else kinds:
         for op in kind.ops:
             kernel = profile.kernels.get(op.name)
-            key = (kernel, op.op, op.inputs, op.outputs)
+            facts = profile.facts(op.name)
+            key = (kernel, op.op, op.inputs, op.outputs, repr(facts))
             if key not in cache:
                 cache[key] = (
                     model_fused(kernel.asc_graph, op.inputs, machine, time_of)
                     if kernel
-                    else model_op(op.op, op.inputs, op.outputs, machine, time_of)
+                    else model_op(op.op, op.inputs, op.outputs, machine, time_of, *facts)
                 )
             modelled = cache[key]
             if modelled is None:

@@ -3,6 +3,7 @@
     PROF_<6 digits>_<yyyymmddhhmmssmmm>_<8 letters>/
         info.json       version, chip, target, process
         kernels.json    for each fused op: its TF nodes and its serialized FusedGraph
+        nodes.json      for other ops, where that is known: attributes and small constant operands
         ops.jsonl       one line for each op of each run
 
 On entry of the writer: plain values; every line is complete once `add_run` has returned, so a killed
@@ -19,8 +20,10 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+import numpy as np
+
 VERSION = 1
-_INFO, _KERNELS, _OPS = "info.json", "kernels.json", "ops.jsonl"
+_INFO, _KERNELS, _NODES, _OPS = "info.json", "kernels.json", "nodes.json", "ops.jsonl"
 
 
 class ProfileError(Exception):
@@ -55,13 +58,26 @@ class Kernel(NamedTuple):
     asc_graph: bytes
 
 
+class NodeFacts(NamedTuple):
+    """What a node says of itself. attrs: as lowering.graph_view has them, without tensors; constants: number
+    of an input -> its value, where it is a small constant."""
+
+    attrs: Mapping[str, Any] = {}
+    constants: Mapping[int, np.ndarray] = {}
+
+
 class Profile(NamedTuple):
-    """A folder that was read. info: what info.json holds."""
+    """A folder that was read. info: what info.json holds. nodes: of ops that are not fused, as far as the
+    recorder knew them."""
 
     folder: Path
     info: Mapping[str, Any]
     kernels: Mapping[str, Kernel]
     ops: Tuple[OpRun, ...]
+    nodes: Mapping[str, NodeFacts] = {}
+
+    def facts(self, name: str) -> NodeFacts:
+        return self.nodes.get(name, NodeFacts())
 
 
 class Writer:
@@ -71,6 +87,7 @@ class Writer:
         """output: the folder for PROF_* folders. Raises OSError."""
         self._lock = threading.Lock()
         self._kernels: Dict[str, Any] = {}
+        self._nodes: Dict[str, Any] = {}
         self.runs = 0
         self.folder = _new_folder(Path(output))
         _write_json(self.folder / _INFO, dict(info, version=VERSION))
@@ -85,6 +102,19 @@ class Writer:
                 text = base64.b64encode(kernel.asc_graph).decode("ascii")
                 self._kernels[name] = {"origin": list(kernel.origin), "asc_graph": text}
             _write_json(self.folder / _KERNELS, self._kernels)
+
+    def add_nodes(self, nodes: Mapping[str, NodeFacts]) -> None:
+        with self._lock:
+            new = {n: f for n, f in nodes.items() if n not in self._nodes}
+            if not new:
+                return
+            for name, facts in new.items():
+                constants = {
+                    str(i): {"dtype": v.dtype.name, "dims": list(v.shape), "values": v.reshape(-1).tolist()}
+                    for i, v in facts.constants.items()
+                }
+                self._nodes[name] = {"attrs": dict(facts.attrs), "constants": constants}
+            _write_json(self.folder / _NODES, self._nodes)
 
     def add_run(self, ops: Sequence[OpRun]) -> None:
         """The ops of one run; their `run` is set here."""
@@ -148,7 +178,22 @@ def read(folder: Path) -> Profile:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ProfileError("%s: kernel %s is damaged (%s)" % (folder / _KERNELS, name, error))
-    return Profile(folder, info, kernels, tuple(_read_ops(folder / _OPS)))
+    return Profile(folder, info, kernels, tuple(_read_ops(folder / _OPS)), _read_nodes(folder / _NODES))
+
+
+def _read_nodes(path: Path) -> Dict[str, NodeFacts]:
+    """Nothing where the profile has no such file."""
+    nodes = {}
+    for name, entry in (_read_json(path) if path.exists() else {}).items():
+        try:
+            constants = {
+                int(i): np.array(c["values"], c["dtype"]).reshape(c["dims"])
+                for i, c in entry["constants"].items()
+            }
+            nodes[name] = NodeFacts(dict(entry["attrs"]), constants)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ProfileError("%s: node %s is damaged (%s)" % (path, name, error))
+    return nodes
 
 
 def _read_json(path: Path):

@@ -17,6 +17,10 @@ _LANES = (
     ("MTE2 (GM to UB)", "mte2"),
     ("V (vector)", "vector"),
     ("MTE3 (UB to GM)", "mte3"),
+    ("cube: MTE2 (GM to L1)", "cube_mte2"),
+    ("cube: MTE1 (L1 to L0)", "mte1"),
+    ("cube: M (multiply)", "mac"),
+    ("cube: FIXPIPE (L0C to GM)", "fixpipe"),
 )
 
 
