@@ -2,7 +2,8 @@
 
 Micro cases read their inputs from resource variables and have no fetch, so that a call moves no data in or
 out of the session; an Identity that XLA may not compile takes the result, else XLA would leave the work
-out. The floor is a call of the same session that runs a NoOp. Models are fed, as a server does it.
+out. The floor is a call of the same session that reads the variables and does nothing with them. Models are
+fed, as a server does it.
 """
 import os
 
@@ -78,10 +79,11 @@ def prepare(name, options):
     with tf.Graph().as_default() as graph:
         variables = [v1.get_variable("in%d" % i, initializer=x, use_resource=True, trainable=False)
                      for i, x in enumerate(inputs)]
-        computed = case.formula(functions, *[v.value() for v in variables])
+        read = [v.value() for v in variables]
+        computed = case.formula(functions, *read)
         with tf.xla.experimental.jit_scope(compile_ops=False):
             result = tf.identity(computed, name="result")
-        nothing = tf.no_op(name="nothing")
+        nothing = tf.group(*read, name="nothing")
         initialize = v1.global_variables_initializer()
     session_ = session(graph, options)
     session_.run(initialize)

@@ -5,6 +5,7 @@ the machine's mood meets all of them. A figure is the median over rounds of each
 taken within each round and its median, least and most over the rounds are kept. The session's floor is
 measured in the same rounds and taken off TensorFlow's times.
 """
+import difflib
 import json
 import os
 import shutil
@@ -67,7 +68,18 @@ def environment_python(name: str) -> Optional[str]:
     return str(path) if path.exists() else None
 
 
-def contenders() -> Sequence[Contender]:
+def contenders(named: Sequence[str] = ()) -> Sequence[Contender]:
+    """All, or those that are named. Raises ValueError for a name that there is not."""
+    known = {c.name: c for c in _all_contenders()}
+    for name in named:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.0)
+            raise ValueError("no contender %r; did you mean %r? There are %s" % (
+                name, near[0], ", ".join(known)))
+    return [c for name, c in known.items() if name in named or not named]
+
+
+def _all_contenders() -> Sequence[Contender]:
     tf = [Contender("TF", "backend_tf", {"threads": 2}, {}, sys.executable, True),
           Contender("XLA", "backend_tf", {"threads": 2}, {"TF_XLA_FLAGS": XLA_FLAGS}, sys.executable, True)]
     ours = [Contender("ours %d" % n, "backend_tf", {"threads": n, "ours": True}, OURS, sys.executable, n == 2)
@@ -149,8 +161,12 @@ def run_case(name: str, workers: Sequence[Worker], settings: Settings) -> Outcom
 def _figure(times, floors, said) -> Figure:
     floor = floors or [0.0] * len(times)
     left = [max(t - f, 1e-9) for t, f in zip(times, floor)]
-    return Figure(statistics.median(left), min(left), max(left), statistics.median(floor), left,
-                  said["first"], said.get("note", ""))
+    return figure(left, statistics.median(floor), said["first"], said.get("note", ""))
+
+
+def figure(rounds: List[float], floor: float, first: float, note: str) -> Figure:
+    """The Figure of rounds that the floor has been taken off."""
+    return Figure(statistics.median(rounds), min(rounds), max(rounds), floor, rounds, first, note)
 
 
 def ratio(outcome: Outcome, who: str, to: str):

@@ -114,17 +114,18 @@ static inline uint16_t af_cast_f16_f32(float x) {
   return (uint16_t)((size > 0x7f800000u ? 0x7e00u | (size >> 13 & 0x3ffu) : finite) | sign);
 }
 
-/* af_cast_f32_f16(af_cast_f16_f32(x)) without the way through the bits of float16. Half to even at bit 13;
- * what would be 65520 or more is infinite; below 2^-14 the addition of 0.5 rounds at 2^-24. */
+/* af_cast_f32_f16(af_cast_f16_f32(x)) without the way through the bits of float16. Next to 2^13 times its
+ * power of two a float32 has float16's last place, so adding that and taking it off again rounds, half to
+ * even; from 2^-14 down the last place is 2^-24, which 0.5 has; from 2^16 up all becomes infinite anyway. */
 static inline float af_cast_round_f16(float x) {
   const uint32_t bits = af_bits_f32(x);
-  const uint32_t size = bits & 0x7fffffffu;
-  const uint32_t rounded = (size + 0xfffu + (size >> 13 & 1)) & 0xffffe000u;
-  const uint32_t normal = rounded > 0x477fe000u ? 0x7f800000u : rounded;
-  const uint32_t tiny = af_bits_f32((af_from_bits_f32(size) + 0.5f) - 0.5f);
-  const uint32_t finite = size < 0x38800000u ? tiny : normal;
-  const uint32_t nan = (size & 0xffffe000u) | 0x00400000u;
-  return af_from_bits_f32((size > 0x7f800000u ? nan : finite) | (bits & 0x80000000u));
+  const float size = __builtin_fabsf(x);
+  const uint32_t power = af_bits_f32(size) & 0x7f800000u;
+  const uint32_t below = power > 0x47800000u ? 0x47800000u : power;
+  const float large = af_from_bits_f32((below > 0x38800000u ? below : 0x38800000u) + 0x06800000u);
+  const float rounded = (size + large) - large;
+  const float finite = rounded > 65504.0f ? __builtin_inff() : rounded;
+  return af_from_bits_f32((af_bits_f32(finite) & 0xffffe000u) | (bits & 0x80000000u));
 }
 
 /* bfloat16 bits to float32: its upper half. */

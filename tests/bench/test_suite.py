@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import _documents
-from bench.suite import backend_c, cases, harness, report
+from bench.suite import backend_c, cases, harness, main, report, results
 from bench.suite.harness import Contender, Figure, Outcome, Settings, Worker
 
 SMALLEST = {}
@@ -88,6 +88,39 @@ def test_documents_are_written_between_their_marks(tmp_path):
     assert path.read_text() == "a\n<!-- begin t -->\n1\n2\n<!-- end t -->\nb\n"
     with pytest.raises(ValueError, match="begin u"):
         _documents.replace(path, "u", [])
+
+
+def test_results_come_back_and_a_case_is_replaced_as_a_whole(tmp_path):
+    outcomes = {"x": Outcome({"a": figure([1e-6, 3e-6, 2e-6], "note"), "b": figure([1.0])}, {"c": "no"}),
+                "y": Outcome({"a": figure([2.0])}, {})}
+    first = results.Results(outcomes, {"x": "one", "y": "one"}, {"d": "gone", "model:M": "broken"})
+    path = tmp_path / "performance.json"
+    assert results.load(path) == results.NONE
+    results.save(path, first)
+    assert results.load(path) == first and first.run_lines() == ["one"]
+    second = results.Results({"x": Outcome({"d": figure([4.0])}, {}), "model:M:64": Outcome({}, {})},
+                             {"x": "two", "model:M:64": "two"}, {"e": "lost"})
+    both = results.merged(first, second)
+    assert set(both.of(["y", "x", "z"])) == {"x", "y"} and set(both.outcomes["x"].figures) == {"d"}
+    assert both.absent == {"e": "lost"}
+    assert both.run_lines() == ["- one: y", "- two: model:M:64, x"]
+
+
+def test_the_document_is_written_from_all_results(tmp_path):
+    for name in ("performance.md",):
+        (tmp_path / name).write_text((harness.ROOT / "docs" / name).read_text())
+    names = [case.name for case in cases.MICRO[:2]]
+    for name in names:
+        main.write(results.Results({name: Outcome({"C 2": figure([2e-6]), "ours 2": figure([3e-6])}, {})},
+                                   {name: "run of " + name}, {}), tmp_path)
+    text = (tmp_path / "performance.md").read_text()
+    assert all("| %s |" % n in text and "- run of %s: %s\n" % (n, n) in text for n in names)
+
+
+def test_an_unknown_contender_is_refused_with_the_nearest():
+    assert [c.name for c in harness.contenders(["C 2", "ours 1"])] == ["ours 1", "C 2"]
+    with pytest.raises(ValueError, match="did you mean 'ours 2'"):
+        harness.contenders(["our 2"])
 
 
 def test_performance_document_has_all_marks():

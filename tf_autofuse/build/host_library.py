@@ -33,8 +33,7 @@ FLAGS = ("-x", "c", "-std=gnu11", "-O3", "-march=native", "-fPIC", "-fvisibility
 #: here.
 GCC_FLAGS = ("-fdisable-tree-cunrolli", "-fno-tree-slp-vectorize", "-fno-unswitch-loops", "-fno-split-loops",
              "-fno-tree-loop-distribution", "-fno-loop-interchange", "-fno-loop-unroll-and-jam",
-             "-fno-ipa-cp",
-             "-fno-gcse", "-fno-tree-loop-distribute-patterns")
+             "-fno-ipa-cp", "-fno-tree-loop-distribute-patterns")
 LINK = ("-shared", "-nostdlib", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-s", "-Wl,--as-needed")
 _AFTER = ("-lc", "-lgcc")
 REPORT = "vectorized.txt"

@@ -13,16 +13,19 @@ from tf_autofuse.symbolic.size import known_equal
 
 #: Elements that are staged at a time; a multiple of every number of lanes.
 BLOCK = 512
+#: Ops that give one of their operands or its opposite: of float16's values one of them (a NaN stays quiet).
+_CHOOSING = frozenset(("Abs", "Neg", "Relu", "Maximum", "Minimum"))
 
 
 class Staging(NamedTuple):
     """loads: Load -> nothing is computed for it; casts: Cast of such a Load -> the Load; stores: Store -> the
-    value that it rounds; rounds: Cast to float32 of a Cast to float16 -> what that rounds; dropped: the Casts
-    to float16 that only such Stores and Casts read."""
+    value that it rounds; rounds: Cast to float32 of a Cast to float16 -> what that rounds; copies: those of
+    them that round nothing; dropped: the Casts to float16 that only such Stores and Casts read."""
 
     casts: Dict[str, str]
     stores: Dict[str, str]
     rounds: Dict[str, str]
+    copies: frozenset
     dropped: frozenset
 
     @property
@@ -68,7 +71,21 @@ def staging(values: Dict[str, Value], inner: Sequence[str], vector: int, kept: S
         else:
             for r in readers[n]:
                 stores.pop(r.name, None)
-    return Staging(casts, stores, rounds, frozenset(dropped))
+    return Staging(casts, stores, rounds, _copies(values, inner, casts, rounds), frozenset(dropped))
+
+
+def _copies(values: Dict[str, Value], inner: Sequence[str], casts: Dict[str, str],
+            rounds: Dict[str, str]) -> frozenset:
+    """The `rounds` of values that are float16's."""
+    exact, found = set(casts), set()
+    for n in inner:
+        if n in rounds:
+            exact.add(n)
+            if rounds[n] in exact:
+                found.add(n)
+        elif values[n].type in _CHOOSING and all(i in exact for i in values[n].inputs):
+            exact.add(n)
+    return frozenset(found)
 
 
 def _rounds(v: Value) -> bool:

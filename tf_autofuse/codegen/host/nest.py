@@ -426,8 +426,9 @@ class _Printer:
             self.local.add(v.name)
             self.keep(out, v, j, body.kept)
         elif v.name in self.staged.rounds:
-            out.add("const float %s = af_cast_round_f16(%s);" % (
-                self.id("v", v.name), self.ref(self.staged.rounds[v.name], j)), v.name)
+            form = "%s" if v.name in self.staged.copies else "af_cast_round_f16(%s)"
+            out.add("const float %s = %s;" % (
+                self.id("v", v.name), form % self.ref(self.staged.rounds[v.name], j)), v.name)
             self.local.add(v.name)
             self.keep(out, v, j, body.kept)
         elif v.name in self.staged.stores:
