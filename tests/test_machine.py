@@ -85,3 +85,13 @@ def test_a_broken_ini_is_as_none(tmp_path):
     home = write(tmp_path, "Ascend910B1", text="no section = 1\n[")
     assert machine_for("910b1", {"ASCEND_HOME_PATH": home}) == MACHINES["Ascend910B1"]
     assert machine_for("910b1", {"ASCEND_HOME_PATH": str(tmp_path / "nowhere")}) == MACHINES["Ascend910B1"]
+
+
+def test_a_figure_that_is_none_is_named(tmp_path, caplog):
+    from tf_autofuse import diagnostics
+
+    diagnostics.forget()
+    home = write(tmp_path, "Ascend910B3", text="[AICoreSpec]\nub_size=lots\ncube_freq=1700\n")
+    machine = installed_machine("Ascend910B3", home, MACHINES["Ascend910B3"])
+    assert machine.clock_mhz == 1700 and machine.ub_bytes == MACHINES["Ascend910B3"].ub_bytes
+    assert "AICoreSpec ub_size=lots is no whole number above 0" in caplog.text

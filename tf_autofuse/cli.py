@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from typing import List, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import click
 from rich.console import Console
@@ -66,6 +66,63 @@ class _Run:
                 from tf_autofuse.report import explain, journal
 
                 explain.render(journal.records(), _console())
+
+
+class _Export(NamedTuple):
+    """An export, once click has let go of the command line."""
+
+    source: str
+    arguments: Sequence[str]
+    folder: Any
+    machine: Any
+    vendor: str
+    outputs: str
+
+    def __call__(self) -> None:
+        from tf_autofuse.export_project import ExportError, export
+
+        try:
+            if self.source.endswith((".pb", ".pbtxt")):
+                exported = self._graph(export)
+            else:
+                exported = self._script(export)
+        except ExportError as error:
+            raise UserError(str(error))
+        for name, count in exported.ops:
+            click.echo("%s for %d region%s" % (name, count, "s" if count > 1 else ""))
+        for name, reason in exported.left:
+            click.echo("not exported: %s: %s" % (name, reason))
+        click.echo("wrote %s; build it with its build.sh where CANN is installed" % exported.folder)
+
+    def _script(self, export):
+        from tf_autofuse.frontend import entry
+        from tf_autofuse.report import journal
+        from tf_autofuse.script import CannotRun, run_script
+
+        try:
+            entry.for_all_sessions()
+            run_script(self.source, self.arguments)
+        except CannotRun as error:
+            raise UserError(str(error))
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                click.echo("the script ended with %r, so nothing is exported" % (end.code,), err=True)
+                raise
+        return export(journal.records(), self.folder, self.machine, self.vendor)
+
+    def _graph(self, export):
+        from tf_autofuse.frontend import graph_file
+        from tf_autofuse.report import journal
+
+        try:
+            outputs = [name.strip() for name in self.outputs.split(",") if name.strip()]
+            passed = graph_file.run_passes(graph_file.read(self.source), outputs)
+        except graph_file.GraphFileError as error:
+            raise UserError(str(error))
+        records = journal.records()
+        return export(
+            records, self.folder, self.machine, self.vendor, lambda types: graph_file.files(passed, types)
+        )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -149,6 +206,41 @@ def compare(as_json, soc, model, script, arguments):
         comparing.render(result, _console())
 
 
+@cli.command(context_settings=_PASS_ON)
+@click.option("-o", "folder", default="", help="The folder to write; needed.")
+@click.option(
+    "--outputs", default="", help="Of a graph: the tensors to keep, with commas; default: all unread."
+)
+@click.option("--soc", default="", help="The chip to write for; default: soc_version, else Ascend910B4-1.")
+@click.option("--vendor", default="autofuse", help="The name that the op package is installed under.")
+@click.option("--force", is_flag=True, help="Replace an earlier export.")
+@click.argument("source")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def export(folder, outputs, soc, vendor, force, source, arguments):
+    """Write what is fused of a script, or of a frozen graph (.pb, .pbtxt), as an operator project for CANN.
+
+    With the project's package installed, GE itself can use the fused ops. docs/export.md says how.
+    """
+    from pathlib import Path
+
+    from tf_autofuse import export_project
+
+    # The options may stand behind the source, as compilers have it.
+    folder, arguments = _taken(arguments, folder)
+    if not folder:
+        raise UserError("which folder? Give it with -o FOLDER")
+    if not os.path.exists(source):
+        raise UserError("%s can't be read; give the path of a script or of a frozen graph" % source)
+    try:
+        machine = export_project.check(
+            Path(folder), soc or Config.from_sources(os.environ).soc_version, vendor, force
+        )
+    except (export_project.ExportError, ValueError) as error:
+        raise UserError(str(error))
+    export_project.set_environment(os.environ)
+    return _Export(source, arguments, Path(folder).absolute(), machine, vendor, outputs)
+
+
 @cli.command()
 @click.option(
     "--export", "wanted", type=click.Choice(["on", "off"]), default="on", help="As msprof has it: on."
@@ -213,6 +305,7 @@ def cache_ls(as_json):
     console.print(
         "%d entries, %s bytes" % (len(entries), "{:,}".format(sum(entry.bytes for entry in entries)))
     )
+    console.print(kernels.describe_root(_cache_dir()), markup=False, highlight=False, soft_wrap=True)
 
 
 @cache.command("gc")
@@ -227,7 +320,7 @@ def cache_gc(max_size):
             size = Bytes().parse(max_size, lambda text, nearest: None)
         except BadValue as error:
             raise UserError("--max-size %s: %s" % (max_size, error))
-    _tell_removed(kernels.collect(size, _cache_dir()))
+    _tell_removed(kernels.collect(size, _cache_dir()), kernels.describe_root(_cache_dir()))
 
 
 @cache.command("clear")
@@ -235,7 +328,7 @@ def cache_clear():
     """Remove all built kernels."""
     from tf_autofuse.build import cache as kernels
 
-    _tell_removed(kernels.clear(_cache_dir()))
+    _tell_removed(kernels.clear(_cache_dir()), kernels.describe_root(_cache_dir()))
 
 
 @cli.command()
@@ -270,6 +363,13 @@ def version():
     click.echo(tf_autofuse.__version__)
 
 
+def _taken(arguments: Sequence[str], folder: str) -> Tuple[str, Sequence[str]]:
+    """(the folder, the other arguments) where -o FOLDER is the first thing behind the source."""
+    if not folder and len(arguments) > 1 and arguments[0] == "-o":
+        return arguments[1], arguments[2:]
+    return folder, arguments
+
+
 def _console() -> Console:
     # Into a file or a pipe nothing is cut to the width of a screen.
     return Console(width=None if sys.stdout.isatty() else 240)
@@ -279,15 +379,15 @@ def _cache_dir() -> Optional[str]:
     return Config.from_sources(os.environ).cache_dir or None
 
 
-def _tell_removed(removed) -> None:
-    click.echo("removed %d entries, %s bytes" % (removed.entries, "{:,}".format(removed.bytes)))
+def _tell_removed(removed, where: str) -> None:
+    click.echo("removed %d entries, %s bytes: %s" % (removed.entries, "{:,}".format(removed.bytes), where))
 
 
 def main(arguments: Optional[List[str]] = None, prog_name: str = "tf-autofuse") -> None:
     """Runs one command line and exits."""
     try:
         result = cli.main(args=arguments, prog_name=prog_name, standalone_mode=False)
-        if isinstance(result, _Run):
+        if isinstance(result, (_Run, _Export)):
             result()
             result = 0
     except click.ClickException as error:

@@ -139,11 +139,16 @@ def flags_document() -> str:
 
 
 def _section(title: str, rows, text: str) -> List[str]:
-    lines = (
-        ["", "## %s" % title, ""]
-        + _wrapped(text)
-        + ["", "| name | value | default | effect | meaning |", "|---|---|---|---|---|"]
-    )
+    lines = ["", "## %s" % title, ""] + _wrapped(text)
+    lines += _table([row for row in rows if row.effect != LATER])
+    later = [row for row in rows if row.effect == LATER]
+    if later:
+        lines += ["", "Read and checked, but without effect yet:"] + _table(later)
+    return lines
+
+
+def _table(rows) -> List[str]:
+    lines = ["", "| name | value | default | effect | meaning |", "|---|---|---|---|---|"]
     for row in rows:
         lines.append(
             "| %s | %s | %s | %s | %s |"

@@ -216,6 +216,7 @@ def installed_machine(soc: str, cann: str, base: Optional[Machine] = None) -> Op
                 parser.read_file(file)
         except (OSError, configparser.Error):
             return None
+        _say_what_is_wrong(path, parser)
         values = {}
         for field, (section, keys) in _INI.items():
             for key in keys:
@@ -226,6 +227,19 @@ def installed_machine(soc: str, cann: str, base: Optional[Machine] = None) -> Op
         return replace(base or MACHINES[DEFAULT_SOC], soc=os.path.basename(path)[: -len(".ini")],
                        source=path, **values)
     return None
+
+
+def _say_what_is_wrong(path: str, parser: configparser.ConfigParser) -> None:
+    from tf_autofuse import diagnostics, schemas  # which know of settings, and those of chips
+
+    found = {section: dict(parser.items(section)) for section in parser.sections()}
+    wrong = schemas.faults(found, schemas.platform_ini(_INI))
+    if wrong:
+        diagnostics.warn_once(
+            path,
+            "%s: %s" % (path, "; ".join(wrong)),
+            "the figures that come with TF-AutoFuse count instead; the CANN installation may be damaged",
+        )
 
 
 def _ini_files(cann: str) -> Iterator[str]:

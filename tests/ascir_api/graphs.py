@@ -9,10 +9,11 @@ def fresh(ascir, name="g"):
     return ascir.HintGraph("%s_%d" % (name, fresh.count))
 
 
-def pointwise(ascir, dtype=0, make=None):
-    """make(graph, x, axes) of x[s0, s1], stored; default: Abs."""
+def pointwise(ascir, dtype=0, make=None, sizes=None):
+    """make(graph, x, axes) of x[s0, s1], or of x[sizes], stored; default: Abs."""
     graph = fresh(ascir)
-    axes = [graph.create_axis("z%d" % i, graph.create_size("s%d" % i)) for i in range(2)]
+    dims = sizes or [graph.create_size("s%d" % i) for i in range(2)]
+    axes = [graph.create_axis("z%d" % i, dim) for i, dim in enumerate(dims)]
     x = f.Load(graph, f.Data(graph, dtype=dtype), axis=axes)
     y = make(graph, x, axes) if make else f.Abs(graph, x, axis=axes)
     f.Output(graph, f.Store(graph, y, axis=axes))

@@ -186,6 +186,85 @@ def test_the_host_text_is_what_a_caller_compiles(ascir, autofuser, tmp_path):
     assert words[:3] == [b"0", b"0", b"0"] and int(words[3]) == 40 and int(words[4]) == 3
 
 
+_CONSTANTS = """
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include "autofuse_tiling_func_common.h"
+extern "C" int64_t AutofuseTilingWithConfig(const char*, %sAutofuseTilingData*, uint32_t*, uint32_t*,
+                                            ResLimit*, int32_t);
+extern "C" std::string GetTilingDataRepr(const AutofuseTilingData*);
+%s
+int main() {
+  AutofuseTilingData tiling = {};
+  uint32_t workspace = 1, blocks = 0;
+  const int64_t code = AutofuseTilingWithConfig("none", %s&tiling, &workspace, &blocks, nullptr, -1);
+  const int64_t by_number = AutofuseTilingWithConfig("none", %s&tiling, &workspace, &blocks, nullptr, 3);
+  std::printf("%%d %%d %%u\\n%%s\\n", (int)code, (int)by_number, blocks, GetTilingDataRepr(&tiling).c_str());
+  %s
+  return 0;
+}
+"""
+
+_AGAIN = """
+#include <cstdio>
+#include <cstring>
+#include "autofuse_tiling_data.h"
+int main() {
+  const AutofuseTilingData again = REPR;
+  unsigned char zero[sizeof(again)] = {0};
+  std::printf("%u %u %d\\n", (unsigned)sizeof(again), (unsigned)again.block_dim,
+              std::memcmp(&again, zero, sizeof(again)) != 0);
+}
+"""
+
+
+def _built(folder, tiling_data, tiling, caller):
+    head, unit = re.findall("BEGIN: .*\n((?:.*\n)*?)// AUTOFUSE_SPLIT_FILE_END", tiling)
+    for name, text in (
+        ("autofuse_tiling_data.h", tiling_data),
+        ("autofuse_tiling_func_common.h", head),
+        ("unit.cpp", unit),
+        ("caller.cpp", caller),
+    ):
+        (folder / name).write_text(text)
+    subprocess.check_call(["g++", "-std=c++14", "-o", "caller", "unit.cpp", "caller.cpp"], cwd=str(folder))
+    return subprocess.check_output(["./caller"], cwd=str(folder), universal_newlines=True)
+
+
+def _run_again(folder, header, representation):
+    (folder / "autofuse_tiling_data.h").write_text(header)
+    (folder / "again.cpp").write_text(_AGAIN.replace("REPR", representation))
+    subprocess.check_call(["g++", "-std=c++14", "-o", "again", "again.cpp"], cwd=str(folder))
+    return subprocess.check_output(["./again"], cwd=str(folder), universal_newlines=True).split()
+
+
+def test_tiling_data_as_text(ascir, autofuser, tmp_path):
+    """Of a graph with symbols: an expression that is the same tiling data again; no constants."""
+    tiling_data, tiling, _ = autofuser.codegen(autofuser.schedule(pointwise(ascir)))
+    assert "GenConstTilingData" not in tiling
+    values = "4096, 1000, "
+    caller = _CONSTANTS % ("uint32_t, uint32_t, ", "", values, values, "")
+    first, representation = _built(tmp_path, tiling_data, tiling, caller).splitlines()
+    assert first == "0 -1 40" and representation.startswith("AutofuseTilingData{")
+    assert _run_again(tmp_path, tiling_data, representation)[1:] == ["40", "1"]
+
+
+def test_constant_tiling_data(ascir, autofuser, tmp_path):
+    """Of a graph without symbols: the header with its values; limits count, and 256 bytes of UB are kept."""
+    tiling_data, tiling, _ = autofuser.codegen(autofuser.schedule(pointwise(ascir, sizes=(4096, 1000))))
+    declared = 'extern "C" const char* GenConstTilingData(char*, int, int);'
+    printed = 'std::printf("%s", GenConstTilingData(nullptr, 4, 196608));'
+    caller = _CONSTANTS % ("", declared, "", "", printed)
+    first, representation, header = _built(tmp_path, tiling_data, tiling, caller).split("\n", 2)
+    assert first.startswith("0 -1 ") and int(first.split()[2]) > 4
+    assert header.startswith("#ifndef __Autofuse_Tiling_Data_H__\n")
+    assert re.search(r"const uint32_t block_dim = [1-4];", header)
+    size, blocks, filled = _run_again(tmp_path, header, "{}")
+    assert filled == "1" and 1 <= int(blocks) <= 4
+    assert size == _run_again(tmp_path, tiling_data, representation)[0]
+
+
 def test_device_code(pyautofuse, ascir, autofuser):
     codegen = pyautofuse.CodeGen()
     result = autofuser.schedule(pointwise(ascir))

@@ -112,3 +112,15 @@ def test_a_folder_that_cannot_be_written(graph, tmp_path, caplog):
         for _ in range(2):
             assert run(graph, session).shape == (4, 16)
     assert [r for r in caplog.records if "not profiled" in r.getMessage()]
+
+
+def test_options_that_are_wrong_are_named_and_the_others_count(graph, tmp_path, caplog):
+    from tf_autofuse import diagnostics
+
+    diagnostics.forget()
+    options = {"outptu": "elsewhere", "task_trace": "yes"}
+    with v1.Session(config=config(tmp_path, options=options)) as session:
+        run(graph, session)
+    (text,) = [r.getMessage() for r in caplog.records if "profiling_options" in r.getMessage()]
+    assert "did you mean output?" in text and "task_trace is 'yes'" in text
+    assert profiles_below(tmp_path)

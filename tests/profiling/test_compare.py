@@ -52,6 +52,34 @@ def test_differences_of_other_types_and_counts():
     assert difference([[flags]], [[~flags]]).worst_absolute == 1.0
 
 
+def test_units_in_the_last_place_are_those_of_the_largest_value():
+    a = np.array([1024.0, 1e-6, np.nan], np.float32)
+    b = a + np.array([0.0, np.spacing(np.float32(1024.0)), 0.0], np.float32)
+    assert comparing.ulps([[a]], [[b]]) == pytest.approx(1.0, rel=1e-3)
+    assert comparing.ulps([[a.astype(np.float64)]], [[b]]) == 0.0  # another type is no rounding
+    assert comparing.ulps([[np.array([3])], [a[2:]]], [[np.array([4])], [a[2:]]]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "found, fused, worst, in_half, within, told",
+    [
+        (Difference(3, 0, 0, 0.0, 0.0), ["Exp"], 0.0, False, True, "bit-identical"),
+        (Difference(3, 1, 0, 1e-7, 1e-7), ["Exp", "AddV2"], 1.0, False, True, "the fused Exp"),
+        (Difference(3, 1, 0, 1e-7, 1e-7), ["Abs", "AddV2"], 1.0, False, False, "please report"),
+        (Difference(3, 1, 0, 1e-7, 1e-7), [], 1.0, False, False, "please report"),
+        (Difference(3, 1, 0, 1e-2, 1e-2), ["Exp"], 1e5, False, False, "training"),
+        (Difference(3, 1, 0, 1e-3, 1e-3), ["Abs"], 8192.0, True, True, "float16"),
+        (Difference(3, 1, 0, 1.0, 1.0), ["Abs"], 1e7, True, False, "explains less"),
+        (Difference(3, 1, 0, 0.0, 0.0), ["Neg"], 0.0, False, True, "signs of zeros"),
+        (Difference(3, 1, 1, 0.0, 0.0), ["Exp"], 0.0, False, False, "not rounding"),
+        (Difference(3, 0, 1, 0.0, 0.0), [], 0.0, False, False, "not rounding"),
+    ],
+)
+def test_judgements(found, fused, worst, in_half, within, told):
+    judgement = comparing.judge(found, fused, worst, in_half)
+    assert judgement.within == within and told in judgement.text, judgement
+
+
 SCRIPT = """
 import sys
 import numpy as np
@@ -82,6 +110,7 @@ def test_a_script(tmp_path, monkeypatch):
     # the same seeds: what differs is rounding at most
     assert found["difference"]["compared"] == 12 and found["difference"]["mismatched"] == 0
     assert found["difference"]["worst_absolute"] <= 1e-6
+    assert found["judgement"]["within"], found["judgement"]
 
 
 def test_what_cannot_be_compared(tmp_path, monkeypatch):

@@ -2,13 +2,15 @@
 
 tiling data: the struct that host and kernel share, as a header. kernel: the device source. tiling: the
 host's files between marker lines, or by key. The host part has this project's own interface
-(codegen/abi.py) and, for callers of the API, AutofuseTiling, GetTilingDataSize and AutofuseIsStaticShape.
+(codegen/abi.py) and, for callers of the API, AutofuseTiling, GetTilingDataSize,
+AutofuseIsStaticShape and those of tiling_texts.py.
 """
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from tf_autofuse.ascir_api.project_sizes import api_name
 from tf_autofuse.ascir_api.running import Compiled
+from tf_autofuse.ascir_api.tiling_texts import functions
 from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_SOURCE, TILING_HEADER
 
 _DATA_HEADER = "autofuse_tiling_data.h"
@@ -16,6 +18,7 @@ _COMMON_HEADER = "autofuse_tiling_func_common.h"
 _HEAD = "TilingHead"
 _ENTRY = "tiling_def_and_tiling_const"
 _BYTES_PER_LINE = 20
+_GUARD = "__Autofuse_Tiling_Data_H__"
 
 
 def texts(made: Compiled) -> Tuple[str, str, str]:
@@ -32,8 +35,7 @@ def _renamed(source: str, header: str) -> str:
 
 def tiling_data(made: Compiled) -> str:
     body = made.sources.text(TILING_HEADER).replace("#pragma once\n", "")
-    guard = "__Autofuse_Tiling_Data_H__"
-    return "#ifndef %s\n#define %s\n%s#endif  // %s\n" % (guard, guard, body, guard)
+    return "#ifndef %s\n#define %s\n%s#endif  // %s\n" % (_GUARD, _GUARD, body, _GUARD)
 
 
 def host_files(made: Compiled) -> Dict[str, str]:
@@ -43,6 +45,7 @@ def host_files(made: Compiled) -> Dict[str, str]:
             "#pragma once",
             "#include <cstddef>",
             "#include <cstdint>",
+            "#include <string>",
             '#include "%s"' % _DATA_HEADER,
             "",
             "// Limits of one call; only valid_num != 0 makes the others count.",
@@ -91,7 +94,7 @@ def _entries(made: Compiled) -> str:
             "}",
             'extern "C" __attribute__((visibility("default"))) bool AutofuseIsStaticShape(void) {'
             "  return %s; }" % ("false" if names else "true"),
-            "",
+            functions(made.sources.text(TILING_HEADER), sorted(names, key=api_name), _GUARD),
         )
     )
 

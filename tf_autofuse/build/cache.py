@@ -380,6 +380,21 @@ def list_entries(cache_dir: Optional[str] = None) -> Tuple[Listed, ...]:
     return _list(root) if root is not None else ()
 
 
+def describe_root(cache_dir: Optional[str] = None) -> str:
+    """The configured cache folder for people, and what is wrong with it where there is no cache in it."""
+    root = _root_of(cache_dir)
+    if root is None:
+        return "there is no home folder, and AUTOFUSE_CACHE_DIR is not set: kernels are kept for one process"
+    folder = root.parent
+    if not folder.exists():
+        return "%s does not exist yet; the first kernel makes it" % folder
+    if not folder.is_dir():
+        return "%s is not a folder; set AUTOFUSE_CACHE_DIR to one" % folder
+    if not root.is_dir():
+        return "%s is no kernel cache: nothing of TF-AutoFuse is in it; is AUTOFUSE_CACHE_DIR right?" % folder
+    return str(folder)
+
+
 def collect(max_bytes: int = DEFAULT_MAX_BYTES, cache_dir: Optional[str] = None) -> Removed:
     """Remove damaged entries, then the least recently used ones, until at most `max_bytes` are left. Kernels
     that a process has loaded stay usable in it."""

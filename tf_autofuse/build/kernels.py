@@ -335,7 +335,7 @@ class _Progress:
             unit="kernel",
             file=sys.stderr,
             delay=1.0,
-            leave=False,
+            leave=not sys.stderr.isatty(),  # a log keeps the last state instead of blanks
             disable=not shown,
         )
 

@@ -40,6 +40,27 @@ def configure(config_proto, params: Mapping[str, Any]):
     return config_proto
 
 
+def for_all_sessions() -> None:
+    """From now on a session without an entry of ours, or without a ConfigProto, gets one as configure() makes
+    it."""
+    from tensorflow.core.protobuf import config_pb2
+    from tensorflow.python.client.session import BaseSession
+
+    from tf_autofuse.frontend import profiler
+
+    make_session = BaseSession.__init__
+
+    def init_session(self, target="", graph=None, config=None):
+        if config is None or profiler.parameter_map(config) is None:
+            copy = config_pb2.ConfigProto()
+            if config is not None:
+                copy.CopyFrom(config)
+            config = configure(copy, {})
+        make_session(self, target, graph, config)
+
+    BaseSession.__init__ = init_session
+
+
 def _check(name: str, value: Any) -> None:
     if not isinstance(value, (bool, int, float, str)):
         raise TypeError("%s: a setting is a bool, int, float or str, not a %s" % (name, type(value).__name__))

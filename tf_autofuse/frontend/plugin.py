@@ -119,8 +119,10 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
     target = choose_target(config)
     key = answers.key_of(columns, config, target)
     answer = answers.find(key, config) if key is not None else None
+    pending = 0
     if answer is None:
         answer, compilation = _compile(columns, config, target)
+        pending = len({region.key for region in compilation.pending})
         if key is not None and not compilation.pending and not compilation.failures:
             answers.keep(key, answer, config)
         again = lambda: compilation  # noqa: E731
@@ -135,7 +137,7 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
         graph, tuple(signature.get("feeds", ())), tuple(signature.get("fetches", ())), len(columns["names"]),
         target, config, tuple(edit["name"] for edit in answer.edits), again, seconds=seconds))
     if config.verbose:
-        _tell(graph, columns["names"], config, answer.edits, seconds)
+        _tell(graph, columns["names"], config, answer.edits, seconds, pending)
     return answer.edits
 
 
@@ -180,12 +182,18 @@ def _deliver_for(config: Config, target: str):
     return deliver
 
 
-def _tell(graph: str, names: List[str], config: Config, edits: List[Dict[str, Any]], seconds: float) -> None:
+def _tell(
+    graph: str, names: List[str], config: Config, edits: List[Dict[str, Any]], seconds: float, pending: int
+) -> None:
     for edit in edits:
         members = ", ".join(names[node] for node in edit["nodes"])
         diagnostics.inform(2, config, "%s: %s" % (edit["name"], members))
-    diagnostics.inform(1, config, "%s: %d of %d nodes fused into %d ops (%.0f ms)" % (
-        graph, sum(len(edit["nodes"]) for edit in edits), len(names), len(edits), 1e3 * seconds))
+    text = "%s: %d of %d nodes fused into %d ops (%.0f ms)" % (
+        graph, sum(len(edit["nodes"]) for edit in edits), len(names), len(edits), 1e3 * seconds)
+    if pending:
+        text += "; building %d kernel%s in the background, TensorFlow's own ops run until then" % (
+            pending, "s" if pending > 1 else "")
+    diagnostics.inform(1, config, text)
 
 
 def _report(dropped: List[Dict[str, str]]) -> None:

@@ -11,7 +11,7 @@ import threading
 import weakref
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
-from tf_autofuse import diagnostics
+from tf_autofuse import diagnostics, schemas
 from tf_autofuse.config import Config
 from tf_autofuse.machine import machine_for
 from tf_autofuse.profiling.records import Kernel, NodeFacts, OpRun, Tensor, Writer
@@ -103,7 +103,15 @@ def _options(text: str) -> Mapping[str, Any]:
             'give e.g. {"output": "./profiling", "task_trace": "on"}',
         )
         return {}
-    return value
+    wrong = schemas.faults(value, schemas.PROFILING_OPTIONS)
+    if wrong:
+        diagnostics.warn_once(
+            "profiling options %s" % text,
+            "profiling_options: %s" % "; ".join(wrong),
+            "what is wrong there counts as not given",
+        )
+    usable = {key: value[key] for key in ("output", "task_trace") if key in value}
+    return {key: v for key, v in usable.items() if not schemas.faults({key: v}, schemas.PROFILING_OPTIONS)}
 
 
 def _give_up(error: BaseException) -> None:

@@ -49,8 +49,6 @@ def main(side: str, folder: str, script: str, arguments: List[str]) -> None:
     np.random.seed(_SEED)
 
     import tensorflow  # noqa: F401  loads the native part, with our hooks
-    from tensorflow.core.protobuf import config_pb2
-    from tensorflow.python.client.session import BaseSession
     from tensorflow.python.framework import ops
 
     from tf_autofuse.config import Config
@@ -61,15 +59,7 @@ def main(side: str, folder: str, script: str, arguments: List[str]) -> None:
     profiler.override(
         lambda session: profiler.SessionProfiler(folder, Config.from_sources(os.environ), saver)
     )
-    make_session, make_graph = BaseSession.__init__, ops.Graph.__init__
-
-    def init_session(self, target="", graph=None, config=None):
-        if config is None or profiler.parameter_map(config) is None:
-            copy = config_pb2.ConfigProto()
-            if config is not None:
-                copy.CopyFrom(config)
-            config = entry.configure(copy, {})
-        make_session(self, target, graph, config)
+    make_graph = ops.Graph.__init__
 
     def init_graph(self, *args, **kwargs):
         make_graph(self, *args, **kwargs)
@@ -80,7 +70,7 @@ def main(side: str, folder: str, script: str, arguments: List[str]) -> None:
     if side == "off":
         plugin.native().set_wants(lambda context: False)
     else:
-        BaseSession.__init__ = init_session
+        entry.for_all_sessions()
     run_script(script, arguments)
 
 

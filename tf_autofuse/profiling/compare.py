@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from tf_autofuse.profiling.npu_time import MODELS
 from tf_autofuse.profiling.records import ProfileError, profiles_below, read
 
 SIDES = ("off", "on")
+#: Units in the last place that the rounding of a few ops after each other comes to.
+_ROUNDING_ULPS = 64
 
 
 class CompareError(Exception):
@@ -53,12 +55,20 @@ class Difference(NamedTuple):
     worst_relative: float
 
 
+class Judgement(NamedTuple):
+    """Whether docs/numerics.md allows a Difference. within: whether it does. text: why, for people."""
+
+    within: bool
+    text: str
+
+
 class Comparison(NamedTuple):
     script: str
     soc: str
     off: Side
     on: Side
     difference: Difference
+    judgement: Judgement
 
 
 def compare(script: str, arguments: Sequence[str], soc: str = "", model: str = "analytic") -> Comparison:
@@ -72,7 +82,8 @@ def compare(script: str, arguments: Sequence[str], soc: str = "", model: str = "
             folders[side] = Path(folder) / side
             _run(side, folders[side], script, arguments)
         sides = [_side(folders[side], machine, model) for side in SIDES]
-        return Comparison(script, machine.soc, sides[0], sides[1], _difference(folders["off"], folders["on"]))
+        found, judgement = _judged(folders["off"], folders["on"])
+        return Comparison(script, machine.soc, sides[0], sides[1], found, judgement)
 
 
 def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None:
@@ -137,8 +148,77 @@ def fetched(folder: Path) -> List[List[np.ndarray]]:
     return found
 
 
-def _difference(off: Path, on: Path) -> Difference:
-    return difference(fetched(off), fetched(on))
+def _judged(off: Path, on: Path) -> Tuple[Difference, Judgement]:
+    values = fetched(off), fetched(on)
+    found = difference(*values)
+    kinds = {op.name: op.op for path in profiles_below(off) for op in read(path).ops}
+    kernels = [kernel for path in profiles_below(on) for kernel in read(path).kernels.values()]
+    fused = {kinds[name] for kernel in kernels for name in kernel.origin if name in kinds}
+    in_half = any(_computes_in_half(kernel.asc_graph) for kernel in kernels)
+    return found, judge(found, fused, ulps(*values), in_half)
+
+
+def _computes_in_half(asc_graph: bytes) -> bool:
+    """Whether a kernel casts float32 to 16 bits between its inputs and outputs: a precision mode's doing."""
+    from tf_autofuse.ir import proto
+
+    try:
+        fused = proto.from_bytes(asc_graph)
+    except proto.FormatError:
+        return False
+    half = {node.y.dtype.name for graph in fused.graphs for node in graph.of_type("Cast")}
+    return "float16" in half and not any(t.dtype.name == "float16" for t in fused.inputs + fused.outputs)
+
+
+def judge(found: Difference, fused: Iterable[str], worst_ulps: float, in_half: bool) -> Judgement:
+    """fused: TF op types. worst_ulps: see ulps(). in_half: whether float32 was computed in float16."""
+    from tf_autofuse.ops.table import TF_OPS
+
+    rounding = sorted(name for name in fused if name in TF_OPS and TF_OPS[name].exact == "ulp")
+    if not found.unequal and not found.mismatched:
+        return Judgement(True, "all are bit-identical")
+    if found.mismatched:
+        return Judgement(False, "arrays of other shapes, types, counts, NaNs or infinities: not rounding")
+    if found.worst_absolute == 0.0:
+        return Judgement(True, "only signs of zeros or bits of NaNs, which docs/numerics.md leaves open")
+    size = "%.3g units in the last place of the array's largest value" % worst_ulps
+    if in_half:
+        near = worst_ulps <= _ROUNDING_ULPS * 2.0**13
+        return Judgement(
+            near,
+            "%s; float32 is computed in float16 here, as on the NPU (precision_mode), %s"
+            % (size, "which explains it" if near else "but that explains less"),
+        )
+    if not rounding:
+        return Judgement(
+            False,
+            "%s, but all fused ops promise TensorFlow's bits (docs/numerics.md); please report it" % size,
+        )
+    listed = ", ".join(rounding[:5]) + (", ..." if len(rounding) > 5 else "")
+    if worst_ulps <= _ROUNDING_ULPS:
+        return Judgement(
+            True, "rounding: %s; docs/numerics.md allows it for the fused %s" % (size, listed)
+        )
+    return Judgement(
+        False,
+        "%s, more than the rounding of %s usually comes to; see whether the script amplifies it "
+        "(training does)" % (size, listed),
+    )
+
+
+def ulps(off: Sequence[Sequence[np.ndarray]], on: Sequence[Sequence[np.ndarray]]) -> float:
+    """The worst difference of a floating-point array, in units in the last place of its largest finite value:
+    sums that cancel have large relative errors without anybody's fault."""
+    worst = 0.0
+    for a_run, b_run in zip(off, on):
+        for a, b in zip(a_run, b_run):
+            if a.dtype.kind != "f" or a.dtype != b.dtype or a.shape != b.shape:
+                continue
+            usual = np.isfinite(a) & np.isfinite(b)
+            if usual.any():
+                gap = np.abs(a[usual].astype(np.float64) - b[usual].astype(np.float64)).max()
+                worst = max(worst, float(gap / np.spacing(np.abs(a[usual]).max())))
+    return worst
 
 
 def difference(off: Sequence[Sequence[np.ndarray]], on: Sequence[Sequence[np.ndarray]]) -> Difference:
@@ -193,6 +273,7 @@ def as_json(result: Comparison) -> Dict[str, Any]:
         "off": result.off._asdict(),
         "on": result.on._asdict(),
         "difference": result.difference._asdict(),
+        "judgement": result.judgement._asdict(),
     }
 
 
@@ -218,16 +299,19 @@ def render(result: Comparison, console) -> None:
         highlight=False,
     )
     found = result.difference
-    console.print(
-        "%d fetched arrays compared: %d differ, worst absolute %.3g, worst relative %.3g%s"
-        % (
-            found.compared,
+    text = "%d fetched arrays compared" % found.compared
+    if found.unequal or found.mismatched:
+        text += ": %d not bit for bit equal, worst absolute %.3g, worst relative %.3g%s" % (
             found.unequal,
             found.worst_absolute,
             found.worst_relative,
             ", %d can't be compared" % found.mismatched if found.mismatched else "",
-        ),
+        )
+    console.print(text, highlight=False)
+    console.print(
+        "%s: %s" % ("as promised" if result.judgement.within else "NOT as promised", result.judgement.text),
         highlight=False,
+        soft_wrap=True,
     )
     for side, missing in (("off", result.off.missing), ("on", result.on.missing)):
         if missing:

@@ -11,6 +11,8 @@ from rich.table import Table
 from tf_autofuse.report.journal import GraphRecord
 
 _EXAMPLES = 3
+#: The graph's border, not its ops.
+_BORDER = ("_Arg", "_Retval")
 
 
 def render(records: Iterable[GraphRecord], console: Console) -> None:
@@ -35,13 +37,19 @@ def _render_one(record: GraphRecord, console: Console) -> None:
     compilation = record.compilation
     dropped = dict(record.dropped)
     table = Table("fused op", "TF nodes", "kernel source")
+    fused = 0
     for compiled in compilation.compiled:
         emitted = compiled.region.emitted
         if emitted.name not in dropped:
+            fused += 1
             table.add_row(
                 emitted.name, ", ".join(emitted.origin), str(compiled.binary.source_path), end_section=True
             )
-    console.print(table)
+    if fused:
+        console.print(table)
+    elif not (dropped or compilation.pending or compilation.failures):
+        text = "Nothing of this graph was fused. %s" % _why_nothing(compilation.plan)
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
     for name, reason in dropped.items():
         console.print("[yellow]not applied[/] %s: %s" % (name, reason))
     for pending in compilation.pending:
@@ -54,11 +62,22 @@ def _render_one(record: GraphRecord, console: Console) -> None:
         "%s %.1f" % (stage, seconds * 1e3) for stage, seconds in compilation.timings)))
 
 
+def _why_nothing(plan) -> str:
+    """The first thing to know, before the table of all refusals."""
+    own = [d for d in plan.decisions if d.op not in _BORDER]
+    if not own:
+        return "It has no ops of its own."
+    counts = collections.Counter(d.code for d in own if d.region < 0)
+    code, count = counts.most_common(1)[0]
+    reason = next(d.reason for d in own if d.region < 0 and d.code == code)
+    return "%d of its %d nodes: %s, for example: %s" % (count, len(own), code, reason)
+
+
 def _render_refusals(plan, console: Console) -> None:
     """One line per code: reasons name nodes, so that each would have a line of its own."""
     by_code = collections.OrderedDict()
     for decision in plan.decisions:
-        if decision.region < 0 and decision.op not in ("_Arg", "_Retval"):  # the graph's border, not its ops
+        if decision.region < 0 and decision.op not in _BORDER:
             by_code.setdefault(decision.code, []).append(
                 (decision.reason, "%s (%s)" % (decision.name, decision.op))
             )

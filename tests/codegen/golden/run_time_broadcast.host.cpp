@@ -10,7 +10,9 @@ struct AutofuseMachine {
   uint64_t ub_size;
 };
 
+#ifndef AUTOFUSE_EXPORT
 #define AUTOFUSE_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
 
 namespace {
 

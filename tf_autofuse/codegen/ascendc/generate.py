@@ -66,15 +66,15 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         "io": [comment("%s: %s" % (n, _io_text(t))) for n, t in zip(gm_names(fused), tensors)],
     }
     files = (
-        (DEVICE_SOURCE, _render("kernel.cpp.j2", base, **device_values(fused, impls))),
+        (DEVICE_SOURCE, render_text("kernel.cpp.j2", base, **device_values(fused, impls))),
         (TILING_HEADER, tiling_header(fused, impls)),
         (
             HOST_SOURCE,
-            _render("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused)),
+            render_text("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused)),
         ),
         (
             TWIN_SOURCE,
-            _render(
+            render_text(
                 "twin_launch.cpp.j2",
                 base,
                 input_count=len(fused.inputs),
@@ -88,7 +88,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         ),
         (
             CMAKE,
-            _render(
+            render_text(
                 "CMakeLists.txt.j2",
                 base,
                 device_flags=cann.DEVICE_FLAGS,
@@ -100,7 +100,8 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
     return KernelSources(fused.name, base["symbol"], files, fused.origin, stages)
 
 
-def _render(template: str, base: Dict[str, Any], **values: Any) -> str:
+def render_text(template: str, base: Dict[str, Any], **values: Any) -> str:
+    """The text of a template below templates/."""
     rendered = _templates.get_template(template).render(dict(base, **values))
     return re.sub(r"\n{3,}", "\n\n", rendered).rstrip("\n") + "\n"
 

@@ -55,7 +55,7 @@ void ShutDownPython() { python_down = true; }
 Status CallWants(const PassContext& context, bool* wants) {
   *wants = true;
   if (!HasHook(Hook::kWants)) return Status::OK();
-  return WithPython("wants", [&] {
+  return WithPython("reading the settings", [&] {
     const py::object callable = Callable(Hook::kWants);
     if (callable) *wants = callable(ContextToPython(context)).cast<py::object>().cast<bool>();
   });
@@ -72,7 +72,7 @@ Status CallGraphPass(const GraphAnalysis& analysis, const SymbolicShapes& shapes
 
 Status CallReport(const std::vector<Rejection>& rejections) {
   if (rejections.empty() || !HasHook(Hook::kReport)) return Status::OK();
-  return WithPython("report", [&] {
+  return WithPython("noting what was not applied", [&] {
     py::list list;
     for (const Rejection& rejection : rejections) {
       py::dict entry;
@@ -87,7 +87,7 @@ Status CallReport(const std::vector<Rejection>& rejections) {
 
 Status CallDump(const char* stage, const std::string& graph_def, const PassContext& context) {
   if (!HasHook(Hook::kDump)) return Status::OK();
-  return WithPython("dump", [&] {
+  return WithPython("the graph dump", [&] {
     const py::object callable = Callable(Hook::kDump);
     if (callable) callable(py::str(stage), py::bytes(graph_def), ContextToPython(context));
   });
