@@ -21,7 +21,7 @@ from tf_autofuse.machine import _INI
         ([1], ["the whole is [1]; it must be object"]),
         (
             {"task_trace": "no", "output": None, "l3": "on"},
-            ["l3 is not known; did you mean l2?", "output is None; it must be string", "task_trace is 'no'"],
+            ["l3 is not known", "output is None; it must be string", "task_trace is 'no'"],
         ),
     ],
 )
