@@ -1,12 +1,13 @@
 """TF ops as products and streams: what is read off their dims."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from tf_autofuse.machine import machine_for
 from tf_autofuse.profiling import npu_time
-from tf_autofuse.profiling.heavy_ops import PRODUCTS, product_of, stream_cost, stream_of
+from tf_autofuse.profiling.heavy_ops import PRODUCTS, lookup_of, product_of, stream_cost, stream_of
 from tf_autofuse.profiling.heavy_table import STREAMS
 from tf_autofuse.profiling.records import Tensor
 from tf_autofuse.tiling import cost_table as table
@@ -70,6 +71,20 @@ def test_a_stream_by_hand():
     store = 400 / (9.96 + 3.79) + 12.09
     assert found.cycles == pytest.approx(300 + 15.89 + 882.09 + load + 22.0 + store)
     assert found.cores == 1
+
+
+def test_look_ups_of_single_elements():
+    index, found = Tensor("int64", (8, 256, 256)), half(8, 256, 256)
+    cost = lookup_of("GatherV2", (half(128), index, Tensor("int32", ())), (found,), MACHINE)
+    count = 8 * 256 * 256
+    tiles = math.ceil((2 * 40 * 256 + count * 8 + count * 2) / (40 * (196352 // 4)))
+    work = count / 40 * (0.1873 + 0.018 + 0.0332) + tiles * (17.0248 + 20.7457 + 18.869)
+    assert cost.cores == 40 and cost.vector == pytest.approx(table.VECTOR_HEAD + work)
+    narrow = lookup_of("GatherV2", (half(128), Tensor("int32", index.dims)), (found,), MACHINE)
+    assert narrow.vector < cost.vector
+    assert lookup_of("GatherV2", (half(128, 16), index), (half(8, 256, 256, 16),), MACHINE) is None  # rows
+    assert lookup_of("GatherV2", (half(1 << 20), index), (found,), MACHINE) is None  # too large for UB
+    assert lookup_of("Relu", (found,), (found,), MACHINE) is None
 
 
 def test_streams():

@@ -6,7 +6,7 @@ neither. Convolutions are products of the image's patches with the filter; halos
 twice. Tables: heavy_table.py."""
 
 import math
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from tf_autofuse.ir.dtypes import BY_NAME
 from tf_autofuse.machine import Machine, usable_ub
@@ -136,6 +136,31 @@ def stream_of(op: str, inputs, outputs, attrs: Mapping[str, Any], machine: Machi
     return stream_cost(read, sum(map(size_of, outputs)), cycles, starts, machine)
 
 
+def lookup_of(op: str, inputs, outputs, machine: Machine) -> Optional[StreamCost]:
+    """The cost of an op of heavy_table.GATHERS that takes single elements of a small table; None for
+    others."""
+    if op not in heavy.GATHERS:
+        return None
+    data, index = inputs[:2]
+    count = elements(outputs[0])
+    if not count or elements(index) != count or size_of(data) > usable_ub(machine, False) // 4:
+        return None
+    dtypes = [BY_NAME[t.dtype] for t in (data, index)]
+    row = table.VECTOR["Gather"].of(dtypes[0])
+    costs = [row, table.MULS_INT32]
+    if dtypes[1].bytes == 8:
+        costs.append(table.VECTOR["Cast i64->i32"].of(dtypes[1]))
+    work, starts = (sum(getattr(c, part) for c in costs) for part in ("k", "b"))
+    return min(
+        (
+            _on_cores(cores, 2 * cores * size_of(data) + size_of(index), size_of(outputs[0]), count * work,
+                      starts, machine)
+            for cores in _core_counts(machine)
+        ),
+        key=lambda s: s.cycles,
+    )
+
+
 def _times(times, first: Tensor, output: Tensor, attrs) -> float:
     if times == "window":
         window = attrs.get("ksize")
@@ -153,8 +178,12 @@ def stream_cost(read: int, written: int, work: float, starts: float, machine: Ma
     """The cheapest number of cores for a kernel that reads and writes so many bytes in tiles of a quarter of
     UB. work: cycles of its vector instructions over all elements; starts: cycles that they take for each
     tile besides."""
-    counts = sorted({min(machine.vector_cores, 1 << i) for i in range(8)} | {machine.vector_cores})
-    return min((_on_cores(c, read, written, work, starts, machine) for c in counts), key=lambda s: s.cycles)
+    found = (_on_cores(c, read, written, work, starts, machine) for c in _core_counts(machine))
+    return min(found, key=lambda s: s.cycles)
+
+
+def _core_counts(machine: Machine) -> List[int]:
+    return sorted({min(machine.vector_cores, 1 << i) for i in range(8)} | {machine.vector_cores})
 
 
 def _on_cores(

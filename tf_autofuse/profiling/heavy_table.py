@@ -38,6 +38,12 @@ SUM_BYTES = 4
 TILE_SIDES = (16, 32, 64, 128, 256)
 
 
+#: Look-ups; of single elements, from a table that fits a quarter of UB, they are priced by ATT v1's composition
+#: (all of the table into UB of every core, twice as it counts it; then a Cast of 64-bit indices, Muls, Gather),
+#: others as the gathers that we generate.
+GATHERS = ("GatherV2", "Gather", "ResourceGather")
+
+
 class Stream(NamedTuple):
     """A kernel that reads its inputs once and writes its outputs once. work: (row of the vector cost table,
     'in' or 'out': elements of the first input or output that it works on, how many times: a number, or
@@ -65,5 +71,4 @@ STREAMS: Dict[str, Stream] = {
     "OnesLike": Stream((("Duplicate", "out", 1),)),
     "BroadcastTo": Stream((("Copy", "out", 1),)),
     "SparseToDense": Stream((("Duplicate", "out", 1),)),
-    "RandomUniform": Stream((("Muls", "out", 10),)),
 }

@@ -27,7 +27,14 @@ from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine, usable_ub
 from tf_autofuse.ops.table import TF_OPS
 from tf_autofuse.profiling.cube_time import Product, product_plan
-from tf_autofuse.profiling.heavy_ops import PRODUCTS, StreamCost, product_of, size_of, stream_of
+from tf_autofuse.profiling.heavy_ops import (
+    PRODUCTS,
+    StreamCost,
+    lookup_of,
+    product_of,
+    size_of,
+    stream_of,
+)
 from tf_autofuse.profiling.heavy_table import STREAMS
 from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.profiling.one_op import one_op
@@ -155,6 +162,9 @@ def model_op(
     product = product_of(op, inputs, outputs, attrs)
     if product is not None:
         return _product_time(product, machine)
+    lookup = lookup_of(op, inputs, outputs, machine)
+    if lookup is not None:
+        return _stream_time(lookup, inputs, outputs)
     one = one_op(op, inputs, outputs, attrs, constants)
     if one is None:
         stream = stream_of(op, inputs, outputs, attrs, machine)

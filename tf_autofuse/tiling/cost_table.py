@@ -92,6 +92,9 @@ VECTOR: Dict[str, VectorCost] = _rows(
     ("WholeReduceSum", 0.0547, 35.0021, 0.1094, 32.0029),
 )
 
+#: ATT v1: Muls of int32.
+MULS_INT32 = Linear(0.018, 20.7457)
+
 #: (API as a kernel calls it, dtype of the result, '' for any) -> the row that prices it, where the names
 #: differ. Of the conditions of a Compare the trace does not tell; their costs are within 5%. Rows without a
 #: figure of their own go by the instruction of the same kind (derived): one operand and a scalar as Adds or
