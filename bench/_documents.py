@@ -1,6 +1,13 @@
 """Puts measured tables into the documents, between the marks that name them."""
 from pathlib import Path
-from typing import Sequence
+from typing import List, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
+    """The lines of a Markdown table."""
+    return ["| %s |" % " | ".join(cells) for cells in [head, ["---"] * len(head), *rows]]
 
 
 def replace(path: Path, name: str, lines: Sequence[str]) -> None:

@@ -207,22 +207,27 @@ def _kernel(compiled, machine) -> Tuple[str, int, int, str]:
     return fused.name, len(compiled.region.nodes), ub, text
 
 
-def run(console: Console) -> None:
-    table = Table(
-        "block", "ops before", "ops after", "fused kernels", "TF ops inside", "largest relative difference"
-    )
-    details = Table("kernel", "TF ops", "UB bytes", "tiling")
+BLOCKS_HEAD = (
+    "block", "ops before", "ops after", "fused kernels", "TF ops inside", "largest relative difference"
+)
+KERNELS_HEAD = ("kernel", "TF ops", "UB bytes", "tiling")
+
+
+def tables() -> Tuple[List[List[str]], List[List[str]]]:
+    """The rows of both tables, of the blocks and of their kernels."""
+    blocks, kernels = [], []
     for name, build in BLOCKS.items():
         counted = count(build)
-        table.add_row(
-            name,
-            str(counted.plain),
-            str(counted.fused),
-            str(len(counted.kernels)),
-            str(sum(k[1] for k in counted.kernels)),
-            "%.2g" % counted.worst,
-        )
-        for kernel in counted.kernels:
-            details.add_row(kernel[0], str(kernel[1]), str(kernel[2]), kernel[3])
-    console.print(table)
-    console.print(details)
+        inside = sum(k[1] for k in counted.kernels)
+        numbers = [counted.plain, counted.fused, len(counted.kernels), inside]
+        blocks.append([name] + [str(n) for n in numbers] + ["%.2g" % counted.worst])
+        kernels += [[k[0], str(k[1]), str(k[2]), k[3]] for k in counted.kernels]
+    return blocks, kernels
+
+
+def run(console: Console) -> None:
+    for head, rows in zip((BLOCKS_HEAD, KERNELS_HEAD), tables()):
+        table = Table(*head)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)

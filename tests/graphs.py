@@ -16,7 +16,7 @@ import numpy as np
 
 from tf_autofuse.ir.dtypes import BOOL, BY_TF, DType, FLOAT32, INT32, INT64
 from tf_autofuse.lowering.graph_view import GraphView
-from tf_autofuse.ops.numpy_handler import evaluate_op
+from tf_autofuse.ops.numpy_handler import evaluate_op, evaluate_outputs
 from tf_autofuse.ops.table import TF_OPS
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -224,7 +224,8 @@ def _evaluate(g: GraphBuilder, i: int, op: str, values: Sequence[np.ndarray], ar
     known = tuple(at for at, (source, _) in enumerate(g.inputs[i]) if source in g.constants)
     out = BY_TF[g.out_dtypes[i][0]]
     if TF_OPS[op].kind == "reduce" or op.startswith("FusedBatchNorm"):
-        return (evaluate_op(op, values, in_dtypes, out, g.attrs[i]),)
+        outs = [BY_TF[d] for d in g.out_dtypes[i]]
+        return evaluate_outputs(op, values, in_dtypes, outs, g.attrs[i])
     arrays = [v.reshape(1) if v.ndim == 0 else v for v in values]  # numpy treats 0-d operands by value
     result = evaluate_op(op, arrays, in_dtypes, out, g.attrs[i], known)
     return (np.asarray(result).reshape(np.broadcast(*values).shape if len(values) > 1 else values[0].shape),)

@@ -18,7 +18,8 @@ SHAPES = [
 ]
 AXES = ([0], [2], [0, 2], [0, 1, 2])
 EXACT = ("Max", "Min", "All", "Any", "ArgMax", "ArgMin")
-REDUCTIONS = EXACT + ("Sum", "Mean", "Prod", "BiasAddGrad", "L2Loss", "Softmax", "LogSoftmax")
+REDUCTIONS = EXACT + ("Sum", "Mean", "Prod", "BiasAddGrad", "L2Loss", "Softmax", "LogSoftmax",
+                      "SoftmaxCrossEntropyWithLogits", "FusedBatchNormV3", "FusedBatchNormGradV3")
 NAN, INF = np.nan, np.inf
 
 
@@ -187,3 +188,53 @@ def test_norms_are_one_op_each(target):
             np.testing.assert_allclose(b[name], a[name], 1e-4, 1e-5, err_msg=name)
     assert all(name.startswith("autofuse_reduce_") for name in names)
     assert len(set(names)) <= 3
+
+
+def training():
+    """A normed layer under a softmax loss, with all of their gradients."""
+    x = tf.compat.v1.placeholder(tf.float32, [None, 3, 4, 6])
+    scale, offset = tf.constant([1.0, 2.0, 0.5, -1.0, 1.5, 3.0]), tf.linspace(-1.0, 1.0, 6)
+    y, mean, variance = tf.compat.v1.nn.fused_batch_norm(x * 0.5, scale, offset, epsilon=1e-3)
+    rows = tf.reshape(tf.nn.relu(y), [-1, 6])
+    labels = tf.one_hot(tf.argmax(rows, 1), 6)
+    loss, slope = tf.raw_ops.SoftmaxCrossEntropyWithLogits(features=rows, labels=labels)
+    statistics = [y.op.outputs[3], y.op.outputs[4]]
+    gradient = tf.raw_ops.FusedBatchNormGradV3(
+        y_backprop=tf.reshape(slope, tf.shape(y)) * 2.0, x=x * 0.5, scale=scale,
+        reserve_space_1=statistics[0], reserve_space_2=statistics[1], reserve_space_3=y.op.outputs[5], epsilon=1e-3)
+    return x, dict(zip(("y", "mean", "variance", "loss", "slope", "dx", "dscale", "doffset"),
+                       (y, mean, variance, loss, slope) + tuple(gradient)[:3]))
+
+
+@pytest.mark.parametrize("target", ("host", "ascend"))
+def test_losses_and_norms_in_training(target):
+    arrays = [3 * np.random.RandomState(n).randn(n, 3, 4, 6).astype(np.float32) for n in (5, 1)]
+    plain, fused, names = pair(training, arrays, target, ";--autofuse_enable_pass=reduce")
+    for a, b in zip(plain, fused):
+        for name in a:
+            np.testing.assert_allclose(b[name], a[name], 2e-5, 2e-5, err_msg=name)
+    text = " ".join(names)
+    assert all("_%s" % op in text
+               for op in ("FusedBatchNormV3", "SoftmaxCrossEntropyWithLogits", "FusedBatchNormGradV3"))
+
+
+def wide_sums():
+    """Reductions over several axes of which the inner ones do not fit a tile."""
+    x = tf.compat.v1.placeholder(tf.float32, [24, 9000])
+    shifted = tf.square(x + tf.range(9000.0) * 1e-4)
+    cube = tf.reshape(tf.abs(x) + tf.range(9000.0) * 1e-4, [12, 2, 9000])
+    exponents = tf.exp(shifted - tf.reduce_max(shifted))
+    return x, {
+        "all": tf.reduce_sum(shifted),
+        "soft": tf.reduce_sum(exponents * (1.0 / tf.reduce_sum(exponents)), [0, 1], keepdims=True) + 1.0,
+        "outer and inner": tf.reduce_sum(cube, [0, 2]),
+        "min": tf.reduce_min(cube - 0.5, [0, 1, 2]),
+    }
+
+
+def test_sums_over_several_wide_axes():
+    arrays = [np.random.RandomState(5).randn(24, 9000).astype(np.float32)]
+    plain, fused, names = pair(wide_sums, arrays, "ascend", ";--autofuse_enable_pass=reduce")
+    for name in plain[0]:
+        np.testing.assert_allclose(fused[0][name], plain[0][name], 2e-5, err_msg=name)
+    assert fused and all(name.startswith("autofuse_reduce_") for name in names)

@@ -33,8 +33,8 @@ def test_one_op_of_two_nests():
     g = both_axes()
     (nest,) = fused(g).nests
     assert [[g.names[n] for n in group] for group in nest.groups] == [["relu", "down"], ["across"]]
-    assert [g.names[box.node] for box in handed_on(nest)] == ["relu"]
-    bodies = bodies_of(nest, outputs_of(nest, g.view().consumers))
+    assert [g.names[store.tensor[0]] for store in handed_on(nest)] == ["relu"]
+    bodies = bodies_of(nest, outputs_of(nest, g.view().consumers, g.view().inputs))
     stored = [[g.names[s.tensor[0]] for s in body] for body in bodies]
     assert stored == [["relu", "down"], ["across"]]
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from tests.graphs import GraphBuilder, Tensor, evaluate_graph
 from tests.lowering.checks import check_plan, compare_with_graph, keep_config, names, random_array
 from tf_autofuse.config import Config
+from tf_autofuse.config_table import FAMILIES
 from tf_autofuse.fusion import fuse, reasons
 from tf_autofuse.ir.dtypes import BOOL, BY_TF, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, INT8
 from tf_autofuse.ir.evaluate import evaluate_fused
@@ -146,40 +147,86 @@ def test_composed_ops():
     assert len(run(g, x=(2, 3, 4, 5)).regions) == 1
 
 
-def test_cross_entropy_without_its_gradient():
-    for both in (False, True):
+def test_cross_entropy_and_its_gradient():
+    for read in ((0,), (1,), (0, 1)):
         g = GraphBuilder()
         x, labels = g.arg("x", FLOAT32, ("b", 5)), g.arg("y", FLOAT32, ("c", 5))
         loss = g.node("SoftmaxCrossEntropyWithLogits", [g.op("Relu", x), labels],
                       [(1, g.shape(("b",))), (1, g.shape(("b", 5)))])
-        g.ret(g.reduce("Mean", Tensor(loss), [0]), *([Tensor(loss, 1)] if both else []))
-        result = plan(g.view(), keep_config(), "host") if both else run(g, x=(3, 5), y=(3, 5))
-        (decision,) = [d for d in result.decisions if d.node == loss]
-        assert decision.code == (reasons.OUTPUT_OUTSIDE.name if both else "")
-        assert both or [len(r.fused.guards) for r in result.regions] == [1]
+        for port in read:
+            g.ret(g.op("Neg", Tensor(loss, 1)) if port else g.reduce("Mean", Tensor(loss), [0]))
+        result = run(g, x=(3, 5), y=(3, 5))
+        assert [d.code for d in result.decisions if d.node == loss] == [""]
+        assert [len(r.fused.guards) for r in result.regions] == [1]
+        # A result that only the region reads is not stored.
+        assert [len(r.outputs) for r in result.regions] == [len(read)]
+
+
+def test_of_several_outputs_those_are_stored_that_something_outside_reads():
+    g = GraphBuilder()
+    x, labels = g.arg("x", FLOAT32, ("b", 5)), g.arg("y", FLOAT32, ("b", 5))
+    node = g.node("SoftmaxCrossEntropyWithLogits", [g.op("Relu", x), labels],
+                  [(1, g.shape(("b",))), (1, g.shape(("b", 5)))])
+    g.ret(g.reduce("Mean", Tensor(node), [0]), Tensor(node, 1))
+    (region,) = run(g, x=(3, 5), y=(3, 5)).regions
+    assert (node, 1) in region.outputs and (node, 0) not in region.outputs
 
 
 def batch_norm(attrs, **kw):
     g = GraphBuilder()
+    training = attrs.get("is_training", True)
     x = g.arg("x", kw.get("dtype", FLOAT32), ("b", 2, 2, 3))
-    vectors = [g.op("Abs", g.arg("v%d" % i, FLOAT32, (3,))) for i in range(4)]
+    vectors = [g.op("Abs", g.arg("v%d" % i, FLOAT32, (3,))) for i in range(2 if training else 4)]
+    for i in range(2 if training else 0):
+        vectors.append(g.arg("none%d" % i, FLOAT32, (kw.get("statistics", 0),)))
     y = g.node("FusedBatchNormV3", [x] + vectors,
-               [(g.dtype(x).tf, g.dims(x))] + [(1, (3,))] * 5, attrs=dict(attrs, epsilon=0.01))
-    g.ret(g.op("Relu", Tensor(y)))
-    if kw.get("statistics"):
-        g.ret(Tensor(y, 1))
+               [(g.dtype(x).tf, g.dims(x))] + [(1, (3,))] * 4 + [(1, ())], attrs=dict(attrs, epsilon=0.01))
+    g.ret(g.op("Relu", Tensor(y)), *(Tensor(y, port) for port in kw.get("read", ())))
     return g
 
 
+NORM_SHAPES = dict(x=(2, 2, 2, 3), v0=(3,), v1=(3,), v2=(3,), v3=(3,), none0=(0,), none1=(0,))
+
+
 def test_batch_norm_in_inference():
-    shapes = dict(x=(2, 2, 2, 3), v0=(3,), v1=(3,), v2=(3,), v3=(3,))
     g = batch_norm({"is_training": False, "data_format": "NHWC"})
-    assert [len(r.nodes) for r in run(g, **shapes).regions] == [6]
-    for broken in (batch_norm({}), batch_norm({"is_training": False, "data_format": "NCHW"}),
-                   batch_norm({"is_training": False}, statistics=True)):
+    assert [len(r.nodes) for r in run(g, **NORM_SHAPES).regions] == [6]
+    for broken in (batch_norm({"is_training": False, "data_format": "NCHW"}),
+                   batch_norm({"is_training": False}, read=(1,)), batch_norm({}, statistics=3)):
         result = plan(broken.view(), keep_config(), "host")
         (decision,) = [d for d in result.decisions if d.op == "FusedBatchNormV3"]
         assert decision.region < 0 and decision.code in (reasons.REFUSED.name, reasons.OUTPUT_OUTSIDE.name)
+
+
+@pytest.mark.parametrize("dtype", (FLOAT32, FLOAT16), ids=str)
+@pytest.mark.parametrize("read", ((), (1, 2), (3, 4, 5)))
+def test_batch_norm_in_training(dtype, read):
+    result = run(batch_norm({}, dtype=dtype, read=read), **NORM_SHAPES)
+    (name,) = [n for n in names(result) if n.startswith("autofuse_reduce_")]
+    assert name.endswith("FusedBatchNormV3_Relu")
+    # The number that TF's last output is has a loop nest of its own.
+    assert [len(r.fused.graphs) for r in result.regions if r.name == name] == [1 + (5 in read)]
+    off = keep_config(enable_pass=tuple(f for f in FAMILIES if f != "reduce"), disable_pass=("reduce",))
+    decisions = plan(batch_norm({}).view(), off, "host").decisions
+    (decision,) = [d for d in decisions if d.op == "FusedBatchNormV3"]
+    assert decision.code == reasons.FAMILY.name
+
+
+@pytest.mark.parametrize("training", (True, False))
+@pytest.mark.parametrize("dtype", (FLOAT32, FLOAT16), ids=str)
+def test_the_gradient_of_batch_norm(training, dtype):
+    g = GraphBuilder()
+    dy, x = (g.arg(name, dtype, ("b", 2, 2, 3)) for name in "yx")
+    vectors = [g.arg("v%d" % i, FLOAT32, (3,)) for i in range(3)]
+    vectors[2] = g.op("Abs", vectors[2])
+    node = g.node("FusedBatchNormGradV2", [g.op("Neg", dy), x] + vectors,
+                  [(dtype.tf, g.dims(x))] + [(1, (3,))] * 2 + [(1, (0,))] * 2,
+                  attrs={"epsilon": 0.01, "is_training": training})
+    g.ret(*(Tensor(node, port) for port in range(3)))
+    assert len(run(g, y=(4, 2, 2, 3), x=(4, 2, 2, 3), v0=(3,), v1=(3,), v2=(3,)).regions) == 1
+    g.ret(Tensor(node, 3))
+    (decision,) = [d for d in plan(g.view(), keep_config(), "host").decisions if d.node == node]
+    assert decision.code == reasons.OUTPUT_OUTSIDE.name
 
 
 @pytest.mark.parametrize("axes, dtype, op, text", [

@@ -6,7 +6,7 @@ tf = pytest.importorskip("tensorflow")
 
 from tf_autofuse.ir.dtypes import BOOL, BY_NAME, FLOAT32, FLOAT64, INT32, INT64, INT8, UINT8  # noqa: E402
 from tf_autofuse.ops.ascir_reduce import start_value  # noqa: E402
-from tf_autofuse.ops.numpy_handler import evaluate_call, evaluate_op  # noqa: E402
+from tf_autofuse.ops.numpy_handler import evaluate_call, evaluate_outputs  # noqa: E402
 
 _TF = {"Sum": tf.reduce_sum, "Prod": tf.reduce_prod, "Max": tf.reduce_max, "Min": tf.reduce_min,
        "All": tf.reduce_all, "Any": tf.reduce_any}
@@ -100,24 +100,30 @@ def test_start_values():
             np.testing.assert_array_equal(empty, [start_value(asc_type, dtype)])
 
 
-def tf_op(name, arrays, **attrs):
-    """The first output of TF's own op."""
+def tf_outputs(name, arrays, outputs, **attrs):
+    """The first `outputs` outputs of TF's own op."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         values = [tf.constant(a) for a in arrays]
         names = {"FusedBatchNormV3": ("x", "scale", "offset", "mean", "variance"),
+                 "FusedBatchNormGradV3": ("y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2"),
                  "Sum": ("input", "axis"), "Mean": ("input", "axis"), "L2Loss": ("t",),
                  "SoftmaxCrossEntropyWithLogits": ("features", "labels"),
                  "BiasAddGrad": ("out_backprop",)}.get(name, ("logits",))
+        if name == "FusedBatchNormGradV3":
+            attrs = dict(attrs, reserve_space_3=tf.constant(0.0))
         result = getattr(tf.raw_ops, name)(**dict(zip(names, values)), **attrs)
-        return session.run(result[0] if isinstance(result, tuple) else result)
+        return session.run(list(result)[:outputs] if isinstance(result, tuple) else [result])
 
 
-def check_op(name, arrays, rtol, **attrs):
-    expected = tf_op(name, arrays, **attrs)
+def check_op(name, arrays, rtol, outputs=1, **attrs):
+    """The first `outputs` outputs."""
+    expected = tf_outputs(name, arrays, outputs, **attrs)
     dtypes = [BY_NAME[a.dtype.name] for a in arrays]
-    found = evaluate_op(name, arrays, dtypes, BY_NAME[expected.dtype.name], attrs)
-    assert found.shape == expected.shape and found.dtype == expected.dtype
-    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol, rtol)
+    found = evaluate_outputs(name, arrays, dtypes, [BY_NAME[e.dtype.name] for e in expected], attrs)
+    assert len(found) == outputs
+    for theirs, ours_ in zip(expected, found):
+        assert ours_.shape == theirs.shape and ours_.dtype == theirs.dtype
+        np.testing.assert_allclose(ours_.astype(np.float64), theirs.astype(np.float64), rtol, rtol)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 2e-6), (np.float64, 1e-14), (np.float16, 2e-3)])
@@ -139,7 +145,7 @@ def test_cross_entropy(dtype, rtol):
     for shape in ((3, 7), (1, 1), (4, 2)):
         features = (3 * data(FLOAT32, shape)).astype(dtype)
         labels = np.eye(*shape).astype(dtype)
-        check_op("SoftmaxCrossEntropyWithLogits", [features, labels], rtol)
+        check_op("SoftmaxCrossEntropyWithLogits", [features, labels], rtol, outputs=2)
 
 
 def test_bias_gradient_of_channels_first():
@@ -152,6 +158,24 @@ def test_batch_norm(dtype):
     vectors = [data(FLOAT32, (4,)) + i for i in (1, 2, 3)] + [np.array([0, 1, 1e-3, 5], np.float32)]
     check_op("FusedBatchNormV3", [x] + vectors, 1e-6 if dtype is np.float32 else 2e-3, is_training=False,
              epsilon=0.01, data_format="NHWC")
+
+
+@pytest.mark.parametrize("dtype", (np.float32, np.float16))
+@pytest.mark.parametrize("shape", ((2, 2, 3, 4), (1, 1, 1, 3), (1, 5, 1, 1)))
+def test_batch_norm_in_training_and_its_gradient(dtype, shape):
+    x = (data(FLOAT32, shape) + 0.5).astype(dtype)
+    scale, offset = data(FLOAT32, shape[3:]) + 1, data(FLOAT32, shape[3:])
+    nothing = np.zeros(0, np.float32)
+    rtol = 3e-6 if dtype is np.float32 else 2e-3
+    how = dict(epsilon=0.01, data_format="NHWC")
+    check_op("FusedBatchNormV3", [x, scale, offset, nothing, nothing], rtol, 5, is_training=True, **how)
+    if dtype is np.float16 and shape[:3] == (1, 1, 1):
+        return  # TF's gradient stops the process there
+    x = x.astype(np.float64)
+    statistics = [f(x, (0, 1, 2)).astype(np.float32) for f in (np.mean, np.var)]
+    arrays = [data(FLOAT32, shape).astype(dtype), x.astype(dtype), scale] + statistics
+    for training in (True, False):
+        check_op("FusedBatchNormGradV3", arrays, rtol, 3, is_training=training, **how)
 
 
 @pytest.mark.parametrize("dtype", (INT8, UINT8, INT32, INT64))

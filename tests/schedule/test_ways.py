@@ -16,6 +16,7 @@ from tf_autofuse.schedule.check import ScheduleError, check
 from tf_autofuse.schedule.impl_graph import BroadcastDim, ScheduleRefusal
 from tf_autofuse.schedule.nests import nests_of
 from tf_autofuse.schedule.schedule import schedule
+from tf_autofuse.schedule.ways import stages_of
 from tf_autofuse.symbolic.guards import InputDim, SizeVar
 from tf_autofuse.symbolic.size import symbol
 
@@ -77,6 +78,24 @@ def test_ways_by_what_is_known_of_the_reduced_axes():
     assert ways_of(7, s0, axes=(1,), types=("ArgMax",)) == [("whole", 0)]
     with pytest.raises(ScheduleRefusal, match="fit UB neither as a whole nor in parts"):
         ways_of(7, 10 ** 6, axes=(1,), types=("ArgMax",))
+
+
+def test_a_tile_of_the_outermost_axis_whose_inside_can_fit():
+    s0 = symbol("s0")
+
+    def partial(*sizes):
+        """Sizes of the axes that one partial result is made of, and of those that there is one for."""
+        b = HintBuilder("g", [("z%d" % i, s) for i, s in enumerate(sizes)], (SizeVar("s0", InputDim(0, 0)),))
+        x, row = b.load(b.data(0, FLOAT32), (1, 1, 1)), b.load(b.data(1, FLOAT32), (0, 1, 0))
+        b.store(b.reduce("Sum", b.op("Add", x, b.broadcast_to(row, (1, 1, 1))), (0, 1)), 0)
+        first = next(s for s in stages_of(b.graph()) if s.way == "parts")
+        (node,) = first.graph.of_type("Sum")
+        return [first.graph.axis(a).size for a in node.attr("axes")], node.y.repeats
+
+    assert partial(8, 300, 5) == ([8, 300], (1, 1, 5))
+    assert partial(8, 30000, 5) == ([30000], (8, 1, 5))
+    assert partial(s0, 30000, 5) == ([30000], (s0, 1, 5))
+    assert partial(8, s0, 5) == ([8, s0], (1, 1, 5))
 
 
 def test_nests_need_the_variants_of_all_graphs():

@@ -21,17 +21,18 @@ from tf_autofuse.config_table import ROWS
 KIND = "answer"
 FILE = "answer.bin"
 #: Version of what is written.
-FORMAT = 1
+FORMAT = 2
 #: Answers remembered in this process.
 MOST_ANSWERS = 64
 
 
 class Answer(NamedTuple):
-    """edits: as the native side takes them. kernels: (key, description for the native side) of each kernel
-    once."""
+    """edits, constants: as the native side takes them, those that make fused ops and those that give other
+    ops constant operands. kernels: (key, description for the native side) of each kernel once."""
 
     edits: List[Dict[str, Any]]
     kernels: List[Tuple[str, Dict[str, Any]]]
+    constants: List[Dict[str, Any]] = []
 
 
 def key_of(columns: Dict[str, Any], config: Config, target: str) -> Optional[str]:
@@ -72,7 +73,7 @@ def find(key: str, config: Config) -> Optional[Answer]:
         return None
     try:
         with open(str(entry.file(FILE)), "rb") as stream:
-            edits, kernels = marshal.load(stream)
+            edits, kernels, constants = marshal.load(stream)
     except (OSError, ValueError, EOFError, TypeError):
         return None
     found = []
@@ -81,7 +82,7 @@ def find(key: str, config: Config) -> Optional[Answer]:
         if library is None:
             return None
         found.append((kernel, dict(meta, library=str(library.file(os.path.basename(meta["library"]))))))
-    answer = Answer(edits, found)
+    answer = Answer(edits, found, constants)
     _remember(key, answer)
     return answer
 
@@ -95,7 +96,7 @@ def keep(key: str, answer: Answer, config: Config) -> None:
 
     def write(folder) -> Dict[str, Any]:
         with open(str(folder / FILE), "wb") as stream:
-            marshal.dump((answer.edits, answer.kernels), stream, 2)
+            marshal.dump((answer.edits, answer.kernels, answer.constants), stream, 2)
         return {"name": "%d fused ops" % len(answer.edits)}
 
     try:

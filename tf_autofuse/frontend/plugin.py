@@ -138,7 +138,8 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
         target, config, tuple(edit["name"] for edit in answer.edits), again, seconds=seconds))
     if config.verbose:
         _tell(graph, columns["names"], config, answer.edits, seconds, pending)
-    return answer.edits
+    # An extension that was built before there were such edits does without them.
+    return answer.edits + (answer.constants if getattr(_native, "EDIT_FORMAT", 1) >= 2 else [])
 
 
 def _compile(columns: Dict[str, Any], config: Config, target: str):
@@ -160,7 +161,9 @@ def _compile(columns: Dict[str, Any], config: Config, target: str):
                 compiled.binary, compiled.region.emitted.body.fused, compilation.machine)
     edits = [rewrite.edit_of(c.region, c.binary.key) for c in compilation.compiled]
     edits += [rewrite.edit_of(p.region, p.key) for p in compilation.pending]
-    return Answer(edits, list(kernels.items())), compilation
+    operands = compilation.plan.operands if edits else ()
+    constants = [rewrite.constant_edit_of(o, columns["names"][o.node]) for o in operands]
+    return Answer(edits, list(kernels.items()), constants), compilation
 
 
 def _deliver_for(config: Config, target: str):

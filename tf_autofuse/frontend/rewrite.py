@@ -6,7 +6,11 @@ made of its content. The native side keeps the nodes as the fallback function.
 """
 from typing import Any, Dict
 
+from tf_autofuse.lowering.known_operands import KnownOperand
 from tf_autofuse.lowering.plan import Region
+
+#: What an edit puts in where it only gives a node a constant operand.
+CONSTANT = "Const"
 
 
 def edit_of(region: Region, kernel_key: str) -> Dict[str, Any]:
@@ -24,4 +28,18 @@ def edit_of(region: Region, kernel_key: str) -> Dict[str, Any]:
             "kernel_key": kernel_key,
             "asc_graph": emitted.serialized,
         },
+    }
+
+
+def constant_edit_of(operand: KnownOperand, reader: str) -> Dict[str, Any]:
+    """The edit that gives the TF node, of name `reader`, a constant operand."""
+    return {
+        "name": "%s/autofuse_known_%d" % (reader, operand.at),
+        "op": CONSTANT,
+        "nodes": [operand.node],
+        "slot": operand.at,
+        "elements": list(operand.elements),
+        "scalar": operand.scalar,
+        "dtype": operand.dtype,
+        "copies": list(operand.chain),
     }

@@ -20,7 +20,7 @@ from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
 from tf_autofuse.fusion.nest import Nest, body_of, chain, handed_on, join, outputs_of
 from tf_autofuse.fusion.reasons import Verdict
-from tf_autofuse.ir.loop_ir import KernelBox, Tensor, skips_gathered
+from tf_autofuse.ir.loop_ir import Store, Tensor, skips_gathered
 from tf_autofuse.ir.loop_layout import NoCommonAxes, element_count, extents
 from tf_autofuse.ir.loop_parts import placements
 from tf_autofuse.symbolic.size import known_equal
@@ -53,7 +53,7 @@ class FusionContext(NamedTuple):
 
 def shared_tensors(a: Nest, b: Nest) -> Tuple[List[Tensor], List[Tensor]]:
     """(tensors that one makes and the other reads, tensors that both read from outside)."""
-    made_a, made_b = {(box.node, 0) for box in a.boxes}, {(box.node, 0) for box in b.boxes}
+    made_a, made_b = a.makes, b.makes
     between = (a.loads & made_b) | (b.loads & made_a)
     return sorted(between), sorted((a.loads & b.loads) - made_a - made_b)
 
@@ -72,26 +72,26 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
     if a.size + b.size > most:
         return Verdict(False, reasons.NODE_LIMIT, "%d loop nodes, at most %d" % (a.size + b.size, most))
     joined = join(a, b, context.inputs)
-    made = {(box.node, 0) for box in joined.boxes}
+    made = joined.makes
     inputs = len(joined.loads - made)
     limit = MAX_INPUTS if joined.parts == 1 else min(MAX_INPUTS * joined.parts, MAX_INPUTS_OF_PARTS)
     if inputs > limit:
         return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs, at most %d" % (inputs, limit))
     if joined.gathered & made:
         return Verdict(False, reasons.GATHERED, "one gathers from what the other computes")
-    outputs = outputs_of(joined, context.consumers)
-    for box in outputs:
-        if context.alive[box.node] != joined.alive:
+    outputs = outputs_of(joined, context.consumers, context.inputs)
+    for (node, _), _ in outputs:
+        if context.alive[node] != joined.alive:
             return Verdict(
-                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node]
+                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[node]
             )
     for nest in (a, b):
-        if not nest.moving and any(box in outputs for box in nest.boxes):
+        if not nest.moving and not nest.makes.isdisjoint(store.tensor for store in outputs):
             return Verdict(
                 False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node]
             )
     if not between:
-        bytes_out = sum(context.tensor_bytes((box.node, 0)) for box in outputs)
+        bytes_out = sum(context.tensor_bytes(store.tensor) for store in outputs)
         if bytes_out > MAX_HORIZONTAL_OUTPUT_BYTES:
             return Verdict(False, reasons.PEAK_MEMORY, "outputs of %d bytes side by side" % bytes_out)
     why = _axes_differ(joined, outputs)
@@ -112,15 +112,15 @@ def can_chain(a: Nest, b: Nest, why: Verdict, context: FusionContext) -> Verdict
     joined = chain(a, b, context.inputs)
     if len(joined.groups) > MAX_CHAINED:
         return Verdict(False, reasons.TOO_MANY_NESTS, "%d loop nests" % len(joined.groups))
-    inputs = len(joined.loads - {(box.node, 0) for box in joined.boxes})
+    inputs = len(joined.loads - joined.makes)
     if inputs > MAX_INPUTS * joined.parts:
         return Verdict(False, reasons.TOO_MANY_INPUTS, "%d inputs as one op" % inputs)
-    for box in outputs_of(joined, context.consumers):
-        if context.alive[box.node] != joined.alive:
+    for (node, _), _ in outputs_of(joined, context.consumers, context.inputs):
+        if context.alive[node] != joined.alive:
             return Verdict(
-                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[box.node]
+                False, reasons.LIVENESS, "%s can be alive while the rest is not" % context.names[node]
             )
-    memory = sum(context.tensor_bytes((box.node, 0)) for box in handed_on(joined))
+    memory = sum(context.tensor_bytes(store.tensor) for store in handed_on(joined))
     if memory > MAX_WORKSPACE_BYTES:
         return Verdict(False, reasons.PEAK_MEMORY, "%d bytes of workspace between the loop nests" % memory)
     through = context.graph.detour(a.key, b.key)
@@ -138,9 +138,9 @@ def score(a: Nest, b: Nest, context: FusionContext) -> tuple:
     return -saved, distance, min(a.key, b.key), max(a.key, b.key)
 
 
-def _axes_differ(joined: Nest, outputs: Sequence[KernelBox]) -> str:
+def _axes_differ(joined: Nest, outputs: Sequence[Store]) -> str:
     """'' where all outputs can be stored from one loop nest, else the reason."""
-    dims = [box.expr.dims for box in outputs]
+    dims = [store.expr.dims for store in outputs]
     first = extents(dims[0])
     same = all(len(extents(d)) == len(first) and all(map(known_equal, extents(d), first)) for d in dims[1:])
     equal = same or all(known_equal(element_count(d), element_count(first)) for d in dims[1:])

@@ -87,7 +87,7 @@ def _find(now: Dict[int, int], key: int) -> int:
 
 def _pairs(nests: Dict[int, Nest]) -> List[Tuple[int, int]]:
     """Pairs that share a tensor, each once."""
-    maker = {(box.node, 0): key for key, nest in nests.items() for box in nest.boxes}
+    maker = {tensor: key for key, nest in nests.items() for tensor in nest.makes}
     readers: Dict[Tensor, List[int]] = {}
     for key in sorted(nests):
         for tensor in nests[key].loads:

@@ -42,6 +42,11 @@ class Nest(NamedTuple):
         """The nest's number: its last box's node."""
         return self.boxes[-1].node
 
+    @property
+    def makes(self) -> FrozenSet[Tensor]:
+        """The tensors that the boxes make."""
+        return frozenset(tensor for box in self.boxes for tensor in box.tensors)
+
 
 def nest_of(
     box: KernelBox, inputs: Sequence, devices: Sequence[str], frames: Sequence[str], alive: Sequence
@@ -123,37 +128,46 @@ def chain(a: Nest, b: Nest, inputs: Sequence) -> Nest:
     return joined._replace(groups=tuple(ordered))
 
 
-def handed_on(nest: Nest) -> List[KernelBox]:
-    """The boxes whose tensor another loop nest of the same op reads."""
+def handed_on(nest: Nest) -> List[Store]:
+    """What the tensors are computed by that another loop nest of the same op reads."""
     home = {node: group for group in nest.groups for node in group}
-    read = {t[0] for box in nest.boxes for t in box.loads if home.get(t[0], ()) != home.get(box.node, ())}
-    return [box for box in nest.boxes if box.node in read]
+    read = {t for box in nest.boxes for t in box.loads if home.get(t[0], ()) != home.get(box.node, ())}
+    return [store for box in nest.boxes for store in box.stores if store.tensor in read]
 
 
-def outputs_of(nest: Nest, consumers: Sequence[Tuple[int, ...]]) -> List[KernelBox]:
-    """The boxes whose tensor something outside of the nest reads (or nothing at all: then its control edges
-    need it)."""
-    return [
-        box
-        for box in nest.boxes
-        if not consumers[box.node] or len(consumers[box.node]) > nest.reads.get(box.node, 0)
-    ]
+def outputs_of(nest: Nest, consumers: Sequence[Tuple[int, ...]], inputs: Sequence) -> List[Store]:
+    """What the tensors are computed by that something outside of the nest reads (or nothing at all: then
+    control edges need the node). consumers, inputs: per TF node."""
+    found: List[Store] = []
+    for box in nest.boxes:
+        readers = consumers[box.node]
+        if not readers or len(readers) > nest.reads.get(box.node, 0):
+            found.extend(box.stores if len(box.ports) == 1 else _read_outside(nest, box, readers, inputs))
+    return found
 
 
-def body_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[Store]:
-    """The nest's body: what its outputs store, over tensors from outside only."""
-    inner = {(box.node, 0): box.expr for box in nest.boxes}
-    return rebuild([Store((box.node, 0), box.expr) for box in outputs], inner)
+def _read_outside(nest: Nest, box: KernelBox, readers: Sequence[int], inputs: Sequence) -> List[Store]:
+    members = set(nest.members)
+    outside = [reader for reader in readers if reader not in members]
+    found = [store for store in box.stores if any(store.tensor in inputs[reader] for reader in outside)]
+    return found or box.stores[:1]
 
 
-def bodies_of(nest: Nest, outputs: Sequence[KernelBox]) -> List[List[Store]]:
+def body_of(nest: Nest, outputs: Sequence[Store]) -> List[Store]:
+    """The nest's body: what is stored, over tensors from outside only."""
+    inner = {store.tensor: store.expr for box in nest.boxes for store in box.stores}
+    return rebuild(outputs, inner)
+
+
+def bodies_of(nest: Nest, outputs: Sequence[Store]) -> List[List[Store]]:
     """The body of each loop nest: what is read outside of it is stored, also where another one of them reads
     it."""
     if not nest.groups:
         return [body_of(nest, outputs)]
-    stored = {box.node for box in outputs} | {box.node for box in handed_on(nest)}
+    stored = {store.tensor for store in list(outputs) + handed_on(nest)}
     bodies = []
     for group in nest.groups:
         boxes = tuple(box for box in nest.boxes if box.node in group)
-        bodies.append(body_of(nest._replace(boxes=boxes), [box for box in boxes if box.node in stored]))
+        own = [store for box in boxes for store in box.stores if store.tensor in stored]
+        bodies.append(body_of(nest._replace(boxes=boxes), own))
     return bodies

@@ -159,8 +159,8 @@ class KernelBox(NamedTuple):
     itself does is to take a part of its input, which TF may do without copying; gathered: the tensors read at
     computed places; space: the dims that its loops run over, those of the largest Reduce's argument where it
     reduces, else its own; reduces: whether there is a Reduce in the box's own expression; outputs: the
-    expressions of all outputs where the op has several (then the box is never realized: it has no tensor of
-    its own).
+    expressions of all outputs where the op has several; ports: the outputs that are stored where the box is
+    realized (none: it never is, for it has no tensor of its own).
     """
 
     node: int
@@ -176,9 +176,20 @@ class KernelBox(NamedTuple):
     outputs: Tuple[Expr, ...] = ()
     reduces: bool = False
     space: Optional[Dims] = None
+    ports: Tuple[int, ...] = (0,)
 
     def output(self, port: int) -> Expr:
         return self.outputs[port] if self.outputs else self.expr
+
+    @property
+    def tensors(self) -> List[Tensor]:
+        """The tensors that it makes where it is realized."""
+        return [(self.node, port) for port in self.ports]
+
+    @property
+    def stores(self) -> List[Store]:
+        """What is stored where it is realized."""
+        return [Store((self.node, port), self.output(port)) for port in self.ports]
 
     def all_boxes(self) -> List["KernelBox"]:
         """This and all inlined boxes, ascending by node."""

@@ -27,6 +27,8 @@ from tf_autofuse.ir.loop_ir import (
     Store,
     Tensor,
     View,
+    constant_of,
+    has_reduce,
     reachable,
     rebuild,
     remade,
@@ -120,8 +122,12 @@ class Placement(NamedTuple):
 
 
 def placements(stores: Sequence[Store]) -> List[Placement]:
-    """The loop nests that the stores need: one where no Concat is inside, else one for each kind of part.
-    Raises NoCommonAxes."""
+    """The loop nests that the stores need: one where no Concat is inside, else one for each kind of part; and
+    one of their own for constants of one element beside reductions. Raises NoCommonAxes."""
+    alone = [s for s in stores if constant_of(s.expr) is not None and all(map(is_unit, s.expr.dims))]
+    rest = [s for s in stores if s not in alone]
+    if alone and has_reduce([s.expr for s in rest]):
+        return placements(rest) + [_place([part]) for part in parts_of(alone)]
     parts = parts_of(stores)
     clusters = [parts] if len(parts) == len(stores) else clusters_of(parts)
     found: List[Placement] = []

@@ -83,7 +83,7 @@ class Eligibility:
             return found
         if node in self._refused:
             return self._refused[node]
-        family = row_of(op).family
+        family = row_of(op).family(self._view.attrs[node])
         if family not in self._families:
             return NodeVerdict(reasons.FAMILY, "%s is of the family %s, which is off" % (op, family))
         return self._skip_verdict(node, op) or self._place_verdict(node, op) or self._dtype_verdict(node, op)

@@ -33,7 +33,7 @@ from tf_autofuse.ops.numpy_handler import evaluate_call, result_dtype
 from tf_autofuse.ops.schema import OpHandler, Refusal
 from tf_autofuse.ops.table import missing_form
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, is_static, known_equal, minimum, product
+from tf_autofuse.symbolic.size import Size, is_static, known_equal, maximum, minimum, product
 
 HALVES = (FLOAT16, BFLOAT16)
 #: What a size may be cast to while compiling: dtypes that hold it, or round it as a Cast does.
@@ -157,8 +157,9 @@ class LoopHandler(OpHandler):
             result = self.builder.reduce(asc_type, v, real, out, self._origin)
         return result if keep_dims else self.drop_dims(result, axes)
 
-    def element_count(self, v: Expr, axes: Sequence[int], dtype: DType) -> Expr:
+    def element_count(self, v: Expr, axes: Sequence[int], dtype: DType, less: int = 0) -> Expr:
         count = product(v.dims[i] for i in axes)
+        count = maximum(count - less, 1) if less else count
         if is_static(count):
             return self.constant(plain(cast_array(np.asarray(count, np.int64), INT64, dtype), dtype), dtype)
         return self.builder.size_value(count, dtype, self._origin)
@@ -172,6 +173,12 @@ class LoopHandler(OpHandler):
             raise Refusal("Dim %d is empty, which is an error in TensorFlow." % axis)
         if not is_static(size):
             self.guards.append(Guard("eq", minimum(size, 1), 1, self._name))
+
+    def require_size(self, v: Expr, axis: int, size: int) -> None:
+        if is_static(v.dims[axis]) and v.dims[axis] != size:
+            raise Refusal("Dim %d is %d, not %d." % (axis, v.dims[axis], size))
+        if not is_static(v.dims[axis]):
+            self.guards.append(Guard("eq", v.dims[axis], size, self._name))
 
     def dtype_of(self, v: Expr) -> DType:
         return v.dtype

@@ -10,18 +10,19 @@ load it) when
     - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads (for each part of a
       concat),
     - it is gathered from, or sliced although it gathers (TF looks at all indices).
-An op with several outputs (Split) is only ever inlined: where one of them would have to be stored, it is left
-to TF. All others vanish into their consumers. Fusion (fusion/fuse.py) then joins realized boxes again where
-that pays.
+An op that cuts its input into several outputs (Split) is only ever inlined: where one of them would have to
+be stored, it is left to TF. All others vanish into their consumers. Of an op that computes several outputs
+those are stored that something reads. Fusion (fusion/fuse.py) then joins realized boxes again where that
+pays.
 
 On exit every node has a box or a NodeVerdict that says why not. Nothing raises for what a graph contains.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
-from tf_autofuse.ir.dtypes import BY_TF, DType, FLOAT32
+from tf_autofuse.ir.dtypes import BY_TF, FLOAT32
 from tf_autofuse.ir.loop_ir import (
     Concat,
     DEMOTE,
@@ -34,6 +35,7 @@ from tf_autofuse.ir.loop_ir import (
     Store,
     WIDEN,
     constant_of,
+    loads_of,
 )
 from tf_autofuse.ir.loop_layout import NoCommonAxes
 from tf_autofuse.ir.loop_parts import placements
@@ -63,7 +65,9 @@ Tensor = Tuple[int, int]
 class Lowered(NamedTuple):
     """boxes: by node; realized: the nodes whose boxes are roots, ascending; verdicts: why a node has no box;
     guards: what a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node; chains: who
-    reads what beside arithmetic on shapes."""
+    reads what beside arithmetic on shapes; folded: the nodes that only compute known sizes, whose values
+    shape_values tells; assuming: nodes with a guard on which their dims depend and which TF does not
+    check."""
 
     view: GraphView
     symbols: SymbolTable
@@ -74,6 +78,9 @@ class Lowered(NamedTuple):
     alive: List[Liveness]
     dims_of: "Dimensions"
     chains: ShapeChains
+    shape_values: ShapeValues
+    folded: Set[int]
+    assuming: Set[int]
 
 
 class Dimensions:
@@ -134,6 +141,7 @@ class _Lowering:
         self.seen_dims: Set[int] = set()
         self.folded: Set[int] = set()  # nodes that only compute known sizes
         self.known: Set[Tuple[int, int]] = set()  # (node, input position) that is taken as known
+        self.assuming: Set[int] = set()  # nodes whose dims hold under a guard that TF does not check
         self.unstorable: Set[int] = set()  # boxed nodes with several outputs of which one had to be stored
 
     def run(self) -> Lowered:
@@ -158,6 +166,9 @@ class _Lowering:
             liveness_of(self.view),
             self.dims_of,
             chains_of(self.view, self.folded, self.known, self.boxes),
+            self.shape_values,
+            self.folded,
+            self.assuming,
         )
 
     def sizes_verdict(self, node: int) -> Optional[NodeVerdict]:
@@ -173,7 +184,7 @@ class _Lowering:
     def realize(self, node: int) -> None:
         """Makes the node's box the root of a nest. A constant's value is inlined wherever it is read."""
         box = self.boxes.get(node)
-        if box is not None and box.outputs:
+        if box is not None and not box.ports:
             self.unstorable.add(node)
         elif box is not None and constant_of(box.expr) is None:
             self.realized.add(node)
@@ -208,13 +219,14 @@ class _Lowering:
             return refusal.verdict
         self.boxes[node] = box
         for port, expr in enumerate(box.outputs or (box.expr,)):
-            self.dims_of.found[node, port] = expr.dims
+            if expr is not None:
+                self.dims_of.found[node, port] = expr.dims
         if self.handler.guards:
             self.guards[node] = tuple(self.handler.guards)
         if (
             node in self.forced
             or box.reduces
-            or (len(view.consumers[node]) > self.threshold and not box.outputs)
+            or (len(view.consumers[node]) > self.threshold and box.ports)
             or not view.consumers[node]
             or view.control_inputs[node]
             or view.control_outputs[node]
@@ -242,7 +254,7 @@ class _Lowering:
         if not box.hard and box.parts == 1:
             return False
         try:
-            placements([Store((box.node, 0), expr) for expr in box.outputs or (box.expr,)])
+            placements(box.stores or [Store((box.node, 0), expr) for expr in box.outputs])
         except NoCommonAxes:
             return True
         return False
@@ -253,7 +265,6 @@ class _Lowering:
         ref = view.node(node, self.shape_values)
         row = row_of(ref.op)
         low = self.low is not None and self.low.nodes[node]
-        out_dtype = BY_TF[view.out_dtypes[node][0]]
         args: List[Expr] = []
         inlined: List[KernelBox] = []
         for at in values:
@@ -273,14 +284,12 @@ class _Lowering:
                     inlined.append(inner)
         if row.kind != "fill" and all(constant_of(a) is not None for a in args):
             raise Refused(reasons.CONSTANT_INPUTS, "all of its inputs are constants")
-        if row.computes and self.reads_port(node, 1):
-            raise Refused(reasons.OUTPUT_OUTSIDE, "something reads another output than the first")
         wide = [a.dtype for a in args if a.dtype in HALVES] if row.computes else []
         self.handler.begin(node, ref.name, ref.op, self.low.dtype if low else (wide[0] if wide else None))
         hard = False
         exprs: List[Expr] = []
         if row.computes:
-            exprs.append(self.elementwise(ref, row, args, out_dtype, low))
+            exprs.extend(self.elementwise(ref, row, args, low))
         elif row.kind == "view":
             expr, hard = lower_view(self, ref, args[0])
             exprs.append(expr)
@@ -289,17 +298,20 @@ class _Lowering:
             hard = ref.op == "Tile"
         else:
             exprs.append(lower_fill(self, ref, args))
-        exprs = [self.settle(ref, port, expr) for port, expr in enumerate(exprs)]
+        exprs = [expr and self.settle(ref, port, expr) for port, expr in enumerate(exprs)]
+        ports = self.stored_ports(node, exprs) if row.computes else (0,) if len(exprs) == 1 else ()
         loads = frozenset(arg.tensor for arg in args if isinstance(arg, Load))
         gathered = frozenset([args[0].tensor] if row.kind == "gather" else ())
         for inner in inlined:
             loads |= inner.loads
             gathered |= inner.gathered
+        if len(exprs) > 1 and row.computes:
+            loads = loads_of([exprs[port] for port in ports])  # an operand may serve other outputs only
         parts = sum(b.parts - 1 for b in inlined) + 1
         space = max(self.handler.spaces, key=len, default=exprs[0].dims)
         return KernelBox(
             node,
-            exprs[0],
+            exprs[ports[0] if ports else 0],
             tuple(inlined),
             row.computes or row.kind in KINDS or ref.op == "BroadcastTo",
             self.handler.made + sum(b.size for b in inlined),
@@ -311,6 +323,7 @@ class _Lowering:
             tuple(exprs) if len(exprs) > 1 else (),
             bool(self.handler.spaces),
             space,
+            ports,
         )
 
     def is_size(self, reader: int, source: int, port: int) -> bool:
@@ -319,12 +332,16 @@ class _Lowering:
         same_device = self.view.devices[source] == self.view.devices[reader]
         return same_device and value.scalar and not is_static(value.elements[0])
 
-    def reads_port(self, node: int, first: int) -> bool:
-        """Whether a node reads output `first`, or a later one, of the node."""
+    def stored_ports(self, node: int, exprs: Sequence[Optional[Expr]]) -> Tuple[int, ...]:
+        """The outputs that something reads, or the first. Raises Refused where the row does not give one."""
         view = self.view
-        return len(view.out_dtypes[node]) > first and any(
-            source == node and port >= first for c in view.consumers[node] for source, port in view.inputs[c]
-        )
+        if len(view.out_dtypes[node]) == 1:
+            return (0,)
+        read = {port for c in view.consumers[node] for source, port in view.inputs[c] if source == node}
+        for port in read:
+            if port >= len(exprs) or exprs[port] is None:
+                raise Refused(reasons.OUTPUT_OUTSIDE, "something reads its output %d" % port)
+        return tuple(sorted(read)) or (0,)
 
     def goes_along(self, node: int) -> bool:
         """Whether a constant fill is replaced with its reader; of others only the value is inlined."""
@@ -335,20 +352,29 @@ class _Lowering:
             and not view.control_outputs[node]
         )
 
-    def elementwise(self, ref: NodeRef, row, args: List[Expr], out_dtype: DType, low: bool) -> Expr:
-        """Runs the lowering between the casts that the precision mode and 16-bit dtypes call for."""
+    def elementwise(self, ref: NodeRef, row, args: List[Expr], low: bool) -> List[Optional[Expr]]:
+        """Runs the lowering between the casts that the precision mode and 16-bit dtypes call for. An entry an
+        output that the lowering gives, None for one in between that it does not."""
         builder, node = self.builder, ref.id
         if ref.op == "Cast":
-            return row.lower(self.handler, ref, *args)
+            return [row.lower(self.handler, ref, *args)]
         inner = []
         for arg in args:
             if low and arg.dtype is FLOAT32:
                 arg = builder.cast(arg, self.low.dtype, NARROW, node)
             inner.append(builder.cast(arg, FLOAT32, PROMOTE, node) if arg.dtype in HALVES else arg)
-        result = row.lower(self.handler, ref, *inner)
-        if low and out_dtype is FLOAT32:
-            return builder.cast(builder.cast(result, self.low.dtype, DEMOTE, node), FLOAT32, WIDEN, node)
-        return builder.cast(result, out_dtype, DEMOTE, node) if out_dtype in HALVES else result
+        found = row.lower(self.handler, ref, *inner)
+        results: List[Optional[Expr]] = list(found) if isinstance(found, tuple) else [found]
+        for port, result in enumerate(results):
+            out_dtype = BY_TF[self.view.out_dtypes[node][port]]
+            if result is None:
+                continue
+            if low and out_dtype is FLOAT32:
+                result = builder.cast(result, self.low.dtype, DEMOTE, node)
+                results[port] = builder.cast(result, FLOAT32, WIDEN, node)
+            elif out_dtype in HALVES:
+                results[port] = builder.cast(result, out_dtype, DEMOTE, node)
+        return results
 
     def value(self, reader: int, source: int, port: int) -> Expr:
         """The tensor as an expression: a constant, the producer's expression, or a Load."""

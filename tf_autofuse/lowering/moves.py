@@ -97,8 +97,14 @@ class _Move:
             raise self.refuse("axis %d of rank %d" % (value, rank))
         return value % rank
 
+    def assume(self, a: Size, b: Size) -> None:
+        """What follows holds where a <= b, which TF does not ask for."""
+        if not known_nonnegative(b - a):
+            self.lowering.assuming.add(self.origin)
+            self.at_most(a, b)
+
     def at_most(self, a: Size, b: Size) -> None:
-        """What follows holds where a <= b."""
+        """What follows holds where a <= b, and TF fails elsewhere."""
         if known_nonnegative(b - a):
             return
         if is_static(a) and is_static(b):
@@ -205,7 +211,7 @@ class _Move:
         if is_static(size):
             size = max(size, 0)
         else:
-            self.at_most(0, size)
+            self.assume(0, size)
         return first, (size if stride == 1 else ceil_div(size, stride)), stride
 
     def bound(self, value: Optional[Size], own: Size) -> Size:
@@ -214,15 +220,15 @@ class _Move:
             raise self.refuse("its begin or end is neither a constant nor made of sizes")
         if is_static(value):
             return value + own if value < 0 else value
-        self.at_most(0, value)
+        self.assume(0, value)
         return value
 
     def clamped(self, value: Size, own: Size) -> Size:
         """value within [0, own]: computed where both are numbers, under a guard elsewhere."""
         if is_static(value) and is_static(own):
             return min(max(value, 0), own)
-        self.at_most(0, value)
-        self.at_most(value, own)
+        self.assume(0, value)
+        self.assume(value, own)
         return value
 
     # Split.

@@ -19,9 +19,9 @@ MAX_NAME = 140
 
 def kind_of(view: GraphView, nodes: Sequence[int]) -> str:
     """The strongest family among the nodes, for the fused op's name."""
-    rows = [row_of(view.ops[node]) for node in nodes]
-    kinds = {row.kind for row in rows if row is not None}
-    return next((family for family in STRONGEST if family in kinds), "pointwise")
+    rows = [(row_of(view.ops[node]), view.attrs[node]) for node in nodes]
+    families = {row.family(attrs) for row, attrs in rows if row is not None}
+    return next((family for family in STRONGEST if family in families), "pointwise")
 
 
 def op_types(view: GraphView, nodes: Sequence[int], roots: Sequence[Expr]) -> List[str]:

@@ -24,6 +24,7 @@ from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.bodies import Emitted, emit_once
 from tf_autofuse.lowering.emit import EmitFailure, Interface
 from tf_autofuse.lowering.graph_view import GraphView
+from tf_autofuse.lowering.known_operands import KnownOperand, known_operands
 from tf_autofuse.lowering.lower import lower
 from tf_autofuse.lowering.naming import fused_name, kind_of, op_types
 from tf_autofuse.symbolic.size import symbols_of
@@ -82,9 +83,12 @@ class PairRefusal(NamedTuple):
 
 
 class Plan(NamedTuple):
+    """operands: constants for ops outside of all regions."""
+
     regions: Tuple[Region, ...]
     decisions: Tuple[Decision, ...]
     refusals: Tuple[PairRefusal, ...] = ()
+    operands: Tuple[KnownOperand, ...] = ()
 
 
 def plan(view: GraphView, config, target: str) -> Plan:
@@ -143,7 +147,9 @@ class _Planner:
             PairRefusal(view.names[r.a], view.names[r.b], r.verdict.code.name, r.verdict.reason)
             for r in fusion.refused
         )
-        return Plan(tuple(regions), self.decisions(regions), refusals)
+        fused = {node for region in regions for node in region.nodes}
+        operands = known_operands(view, lowered, fused)
+        return Plan(tuple(regions), self.decisions(regions), refusals, operands)
 
     def contracted(self, nests: Sequence[Nest]) -> AcyclicGraph:
         """The graph whose vertices are nests and nodes outside of all nests. A nest is named by its key, its
@@ -190,7 +196,7 @@ class _Planner:
             if owner.setdefault(member, nest.key) != nest.key
         }
         if apart and not self.last:
-            several = {node for node in apart if self.lowered.boxes[node].outputs}
+            several = {node for node in apart if not self.lowered.boxes[node].ports}
             self.forced |= apart - several
             self.refused.update((node, SEVERAL_APART) for node in several)
             return False
@@ -229,7 +235,7 @@ class _Planner:
     def region(self, nest: Nest, number: int) -> Region:
         """Raises EmitFailure."""
         view, lowered = self.view, self.lowered
-        outputs = outputs_of(nest, lowered.chains.consumers)
+        outputs = outputs_of(nest, lowered.chains.consumers, lowered.chains.inputs)
         bodies = bodies_of(nest, outputs)
         members = set(nest.members)
         copies = lowered.chains.copies_for(nest.members, nest.loads)
@@ -244,7 +250,7 @@ class _Planner:
         if not inputs:
             raise EmitFailure(reasons.CONSTANT_INPUTS, "it reads constants only")
         taken = tuple((tensor,) + self.described(tensor) for tensor in inputs)
-        given = tuple(((box.node, 0), box.expr.dtype, box.expr.dims) for box in outputs)
+        given = tuple((store.tensor, store.expr.dtype, store.expr.dims) for store in outputs)
         nodes = tuple(sorted(members))
         kind = kind_of(view, nodes)
         name = fused_name(kind, number, op_types(view, nodes, [s.expr for body in bodies for s in body]))

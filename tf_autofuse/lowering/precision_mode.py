@@ -47,6 +47,8 @@ BLACK = frozenset(
         "L2Loss",
         "FusedBatchNormV2",
         "FusedBatchNormV3",
+        "FusedBatchNormGradV2",
+        "FusedBatchNormGradV3",
         "Mean",
         "Sum",
         "Prod",

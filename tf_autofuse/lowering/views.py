@@ -76,6 +76,7 @@ def bind_operand(lowering, ref, column, at: int) -> None:
         if d < 0 and lowering.is_fresh(-d - 1) and size is not None and not is_static(size):
             if not known_nonnegative(size):
                 lowering.handler.guards.append(Guard("eq", minimum(size, 0), 0, ref.name))
+                lowering.assuming.add(ref.id)
             lowering.symbols.bind(-d - 1, size)
 
 

@@ -79,8 +79,9 @@ class NumpyHandler(OpHandler):
         result = self.call(asc_type, v, dtype=dtype, axes=tuple(axes))
         return result if keep_dims else self.drop_dims(result, axes)
 
-    def element_count(self, v: Value, axes, dtype: DType) -> Value:
+    def element_count(self, v: Value, axes, dtype: DType, less: int = 0) -> Value:
         count = int(np.prod([v.array.shape[i] for i in axes], dtype=np.int64))
+        count = max(count - less, 1) if less else count
         return self.constant(cast_array(np.array(count), INT64, dtype).item(), dtype)
 
     def drop_dims(self, v: Value, axes) -> Value:
@@ -90,6 +91,10 @@ class NumpyHandler(OpHandler):
     def require_elements(self, v: Value, axis: int) -> None:
         if v.array.shape[axis] == 0:
             raise Refusal("Dim %d is empty." % axis)
+
+    def require_size(self, v: Value, axis: int, size: int) -> None:
+        if v.array.shape[axis] != size:
+            raise Refusal("Dim %d is %d, not %d." % (axis, v.array.shape[axis], size))
 
     def dtype_of(self, v: Value) -> DType:
         return v.dtype
@@ -111,11 +116,18 @@ class NumpyHandler(OpHandler):
 
 def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType], out_dtype: DType,
                 attrs: Optional[Mapping[str, Any]] = None, known: Tuple[int, ...] = ()) -> np.ndarray:
-    """TF op `name` on arrays by its row's lowering. known: the inputs that are compile-time constants of one
-    element. Inputs behind the row's values are constant operands.
+    """The first output of TF op `name` on arrays by its row's lowering. known: the inputs that are
+    compile-time constants of one element. Inputs behind the row's values are constant operands.
 
     Raises Refusal where the lowering refuses, KeyError for an op without a row.
     """
+    return evaluate_outputs(name, arrays, in_dtypes, (out_dtype,), attrs, known)[0]
+
+
+def evaluate_outputs(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DType],
+                     out_dtypes: Sequence[DType], attrs: Optional[Mapping[str, Any]] = None,
+                     known: Tuple[int, ...] = ()) -> Tuple[np.ndarray, ...]:
+    """The same for as many outputs as there are out_dtypes."""
     handler = NumpyHandler()
     values = []
     row = TF_OPS[name]
@@ -127,5 +139,6 @@ def evaluate_op(name: str, arrays: Sequence[np.ndarray], in_dtypes: Sequence[DTy
             value = handler.cast(value, FLOAT32)
         values.append(value._replace(known=value.array.reshape(-1)[0].item()) if i in known else value)
     with np.errstate(all="ignore"):
-        result = row.lower(handler, Node(name, in_dtypes, (out_dtype,), attrs, operands), *values)
-    return handler.cast(result, out_dtype).array
+        found = row.lower(handler, Node(name, in_dtypes, out_dtypes, attrs, operands), *values)
+    outputs = found if type(found) is tuple else (found,)
+    return tuple(handler.cast(v, dtype).array for v, dtype in zip(outputs, out_dtypes))

@@ -49,13 +49,16 @@ class RecordingHandler(OpHandler):
         result = self.call(asc_type, v, dtype=dtype, axes=tuple(axes))
         return result if keep_dims else result._replace(rank=v.rank - len(axes))
 
-    def element_count(self, v: Recorded, axes, dtype: DType) -> Recorded:
+    def element_count(self, v: Recorded, axes, dtype: DType, less: int = 0) -> Recorded:
         return Recorded(dtype, 0, 3)
 
     def drop_dims(self, v: Recorded, axes) -> Recorded:
         return v._replace(rank=v.rank - len(axes))
 
     def require_elements(self, v: Recorded, axis: int) -> None:
+        pass
+
+    def require_size(self, v: Recorded, axis: int, size: int) -> None:
         pass
 
     def dtype_of(self, v: Recorded) -> DType:

@@ -35,9 +35,9 @@ class OpHandler:
         the result's, where the row's rule is 'attr'."""
         raise TypeError("abstract")
 
-    def element_count(self, v, axes: Sequence[int], dtype: DType):
+    def element_count(self, v, axes: Sequence[int], dtype: DType, less: int = 0):
         """The number of elements of v along `axes` as a scalar of `dtype`, rounded: a constant where it is
-        known while compiling."""
+        known while compiling. less: how much less than it, but at least 1."""
         raise TypeError("abstract")
 
     def drop_dims(self, v, axes: Sequence[int]):
@@ -46,6 +46,11 @@ class OpHandler:
 
     def require_elements(self, v, axis: int) -> None:
         """Dim `axis` of v must not be 0 (TF fails otherwise): a guard where that is not known, Refusal where
+        it is known not to hold."""
+        raise TypeError("abstract")
+
+    def require_size(self, v, axis: int, size: int) -> None:
+        """Dim `axis` of v must be `size` (TF fails otherwise): a guard where that is not known, Refusal where
         it is known not to hold."""
         raise TypeError("abstract")
 
@@ -162,8 +167,10 @@ class TfOp:
     lane_varies: TF's own result for the same input differs between the vectorized part of its loop and the
         rest, in the sign of a zero; a 'bits' row then promises TF's value up to that sign. `meaning` says
         which one we give.
-    lower: (handler, node, *values) -> value. `node` is a Node, or anything with the same members. May raise
-    Refusal. exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound). refuse: (target,
+    reduces_if: the name of a bool attribute (by default true) that makes an elementwise op a reduction.
+    lower: (handler, node, *values) -> value, or a tuple with a value for each output, the last ones of which
+        may be missing. `node` is a Node, or anything with the same members. May raise Refusal.
+    exact: 'bits' (bit-identical to TF) or 'ulp' (numerics.md states the bound). refuse: (target,
     dtype name or '*') -> the reason why that target leaves the op to TF. Whatever lowers to an
         AscOp without a form for the dtype is refused without a row here.
     meaning: NaN, inf, -0.0 and zero behaviour of TF, in a sentence, for docs/ops.md.
@@ -178,10 +185,13 @@ class TfOp:
     inputs: int = -1
     lane_varies: bool = False
     refuse: Mapping[Tuple[str, str], str] = field(default_factory=dict)
+    reduces_if: str = ""
 
-    @property
-    def family(self) -> str:
-        """The kernel family that turns the op's fusion on or off (config_table.FAMILIES, ALWAYS_ON)."""
+    def family(self, attrs: Mapping[str, Any]) -> str:
+        """The kernel family that turns the fusion of an op with these attributes on or off
+        (config_table.FAMILIES, ALWAYS_ON)."""
+        if self.reduces_if and attrs.get(self.reduces_if, True):
+            return "reduce"
         return {"view": "elementwise", "fill": "broadcast"}.get(self.kind, self.kind)
 
     @property

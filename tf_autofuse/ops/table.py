@@ -8,7 +8,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from tf_autofuse.ir.dtypes import BFLOAT16, BOOL, DType, FLOAT16, FLOAT32, INT64
 from tf_autofuse.ops import (ascir_arithmetic, ascir_bits, ascir_cast, ascir_compare, ascir_math,
                              ascir_reduce, tf_activation, tf_arithmetic, tf_bits, tf_cast_fill_view,
-                             tf_compare_select, tf_gather, tf_grad, tf_layout, tf_math, tf_reduce)
+                             tf_compare_select, tf_gather, tf_grad, tf_layout, tf_math, tf_norm,
+                             tf_reduce)
 from tf_autofuse.ops.recording import Recorded, RecordedCall, RecordingHandler
 from tf_autofuse.ops.schema import AscOp, Node, Refusal, TfOp
 
@@ -32,7 +33,8 @@ ASC_OPS: Mapping[str, AscOp] = _index(
     lambda row: (row.type,))
 TF_OPS: Mapping[str, TfOp] = _index(
     tf_arithmetic.ROWS + tf_bits.ROWS + tf_math.ROWS + tf_compare_select.ROWS + tf_activation.ROWS +
-    tf_grad.ROWS + tf_cast_fill_view.ROWS + tf_layout.ROWS + tf_gather.ROWS + tf_reduce.ROWS,
+    tf_grad.ROWS + tf_cast_fill_view.ROWS + tf_layout.ROWS + tf_gather.ROWS + tf_reduce.ROWS +
+    tf_norm.ROWS,
     lambda row: row.names)
 
 
@@ -73,7 +75,9 @@ def value_dtypes(name: str, dtype: DType, inputs: int = 2) -> Tuple[DType, ...]:
     """
     if name in ("Select", "SelectV2"):
         return (BOOL, dtype, dtype)
-    if name.startswith("FusedBatchNorm"):
+    if name in _NORM_GRADS:
+        return (dtype,) * 2 + (FLOAT32,) * 3
+    if name in _NORMS:
         return (dtype,) + (FLOAT32,) * 4
     return (dtype,) * (inputs if name == "AddN" else _ARITY.get(name, 1))
 
@@ -87,11 +91,11 @@ _ARITY = dict.fromkeys("""
 """.split(), 2)
 _ARITY["ClipByValue"] = 3
 _ARITY["SoftmaxCrossEntropyWithLogits"] = 2
-_ARITY.update(dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), 5))
+_NORMS = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+_NORM_GRADS = ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 #: Ranks of the inputs where these are not all matrices.
 _RANKS = dict.fromkeys(("BiasAdd", "BiasAddV1"), (2, 1))
-_RANKS.update(dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), (4, 1, 1, 1, 1)))
-_ATTRS = dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), {"is_training": False})
+_RANKS.update(dict.fromkeys(_NORMS, (4, 1, 1, 1, 1)), **dict.fromkeys(_NORM_GRADS, (4, 4, 1, 1, 1)))
 
 
 def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
@@ -113,8 +117,9 @@ def recorded_calls(name: str, dtype: DType, out_dtype: Optional[DType] = None,
             value = value._replace(known=3, rank=0)
         values.append(value)
     returned = INT64 if name in ("ArgMax", "ArgMin") else out_dtype or dtype
-    node = Node(name, in_dtypes, (returned,), _ATTRS.get(name), {1: (0,)})
-    result = op.lower(handler, node, *values)
+    node = Node(name, in_dtypes, (returned,), None, {1: (0,)})
+    found = op.lower(handler, node, *values)
+    result = found[0] if type(found) is tuple else found
     if op.computes and result.dtype is FLOAT32 and (out_dtype or dtype) in _HALVES:
         handler.cast(result, out_dtype or dtype)
     return handler.calls

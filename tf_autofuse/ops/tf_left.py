@@ -68,10 +68,6 @@ LEFT: Tuple[LeftOps, ...] = (
         "It picks one element a row by its label and gives the gradient too; it has no lowering.",
     ),
     LeftOps(
-        ("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
-        "Its results have shapes and reductions that do not share one loop nest; it has no lowering.",
-    ),
-    LeftOps(
         ("BatchToSpaceND", "DepthToSpace", "SpaceToBatchND", "SpaceToDepth"),
         "A transpose between two views, but it has no lowering.",
     ),

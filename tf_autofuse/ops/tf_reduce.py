@@ -3,12 +3,11 @@
 The axes are constant operands (Node.operand); an axis of one element is no reduction. float16 and bfloat16
 are computed in float32, sums too, where TF adds up in 16 bits.
 """
-from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32
+from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.ops.composing import COMMON, FLOATS, INTEGERS, REALS, literal, require_same_shape
 from tf_autofuse.ops.schema import Refusal, TfOp
 from tf_autofuse.ops.tf_arithmetic import safe_divisor
 
-_NORM = "Inference only, NHWC: (x - mean) * (rsqrt(variance + epsilon) * scale) + offset."
 _NUMBERS = tuple(d for d in COMMON if d is not BOOL)
 
 
@@ -93,31 +92,15 @@ def _log_softmax(h, node, x):
 
 
 def _cross_entropy(h, node, features, labels):
-    """The loss, TF's first output: sum(labels * (log(sum(exp(shifted))) - shifted))."""
+    """The loss, sum(labels * (log(sum(exp(shifted))) - shifted)), and the gradient of the features."""
     if h.rank_of(features) != 2:
         raise Refusal("The logits have rank %d, not 2." % h.rank_of(features))
     require_same_shape(h, features, labels)
     shifted, axes = _shifted(h, features)
-    logarithm = h.call("Ln", h.reduce("Sum", h.call("Exp", shifted), axes, True))
-    return h.reduce("Sum", h.call("Mul", labels, h.call("Sub", logarithm, shifted)), axes, False)
-
-
-def _batch_norm(h, node, x, scale, offset, mean, variance):
-    if node.attr("is_training", True):
-        raise Refusal("FusedBatchNorm in training updates statistics.")
-    layout = node.attr("data_format", "NHWC")
-    if (layout.decode() if isinstance(layout, bytes) else layout) != "NHWC":
-        raise Refusal("TensorFlow 1.15 has no CPU kernel of FusedBatchNorm in NCHW layout.")
-    if h.rank_of(x) != 4:
-        raise Refusal("The input has rank %d, FusedBatchNorm needs rank 4." % h.rank_of(x))
-    for vector in (scale, offset, mean, variance):
-        if h.rank_of(vector) != 1:
-            raise Refusal("Scale, offset, mean and variance must be vectors.")
-        h.require_equal_dim(x, 3, vector, 0)
-    epsilon = literal(h, node.attr("epsilon", 1e-4), variance)
-    deviation = h.call("Sqrt", h.call("Add", variance, epsilon))
-    factor = h.call("Mul", h.call("Div", literal(h, 1, variance), deviation), scale)
-    return h.call("Add", h.call("Mul", h.call("Sub", x, mean), factor), offset)
+    powers = h.call("Exp", shifted)
+    total = h.reduce("Sum", powers, axes, True)
+    parts = h.call("Mul", labels, h.call("Sub", h.call("Ln", total), shifted))
+    return h.reduce("Sum", parts, axes, False), h.call("Sub", h.call("Div", powers, total), labels)
 
 
 def _row(names, dtypes, lower, exact, meaning, inputs=1, kind="reduce"):
@@ -152,9 +135,6 @@ ROWS = (
     _row("LogSoftmax", REALS, _log_softmax, "ulp",
          "x - max - log of the row's sum of exp(x - max). NaN or inf in a row make all of it NaN."),
     _row("SoftmaxCrossEntropyWithLogits", REALS, _cross_entropy, "ulp",
-         "The loss, where nothing reads the gradient: the sum of labels * (log of the row's sum of "
-         "exp(x - max) - (x - max)), for labels of the logits' shape.", 2),
-    _row(("FusedBatchNormV2", "FusedBatchNormV3"), (FLOAT32, FLOAT16), _batch_norm, "ulp", _NORM, 5,
-         "elementwise"),
-    _row("FusedBatchNorm", (FLOAT32,), _batch_norm, "ulp", _NORM, 5, "elementwise"),
+         "For labels of the logits' shape. The loss: the sum of labels * (log of the row's sum of exp(x - max) "
+         "- (x - max)); its gradient: softmax(x) - labels.", 2),
 )

@@ -7,7 +7,9 @@ passes know of one form only.
 
     whole   the graph itself
     parts   for every level of reductions (those that only read lower levels' results):
-                partials   the reductions of each tile of the outermost reduced axis, stored to a workspace
+                partials   the reductions of each tile of a reduced axis with all reduced axes inside of it,
+                           stored to a workspace: of the outermost one whose inside can fit UB; those outside
+                           of it have partial results along them
                 combine    the partials reduced, stored to a workspace
             then the rest of the graph with Loads in the place of the reductions; what is stored without
             extent along the reduced axes is part of the last combine
@@ -33,6 +35,8 @@ from tf_autofuse.symbolic.size import Size, is_static, product, symbol
 _COMBINABLE = ("Sum", "Prod", "Max", "Min", "All", "Any")
 #: Reduced elements below which splitting them is never worth two more nests.
 _NEVER_SPLIT = 2048
+#: Elements of reduced axes that a tile of the axis outside of them may hold.
+_MOST_INSIDE = 4096
 
 
 class Stage(NamedTuple):
@@ -131,13 +135,27 @@ def _projected(graph: AscGraph, nodes: Sequence[AscNode], kept: Sequence[int], p
     return replace(graph, axes=tuple(axes), loop_axes=ids, nodes=tuple(result))
 
 
+def _outside(graph: AscGraph, reduced: Set[int]) -> Tuple[int, ...]:
+    """The reduced axes outside of the one that tiles are taken of: those inside of which, for all that is
+    known, there are too many elements for a tile."""
+    axes = [a for a in graph.loop_axes if a in reduced]
+    for i in range(len(axes)):
+        inside = product(graph.axis(a).size for a in axes[i + 1:])
+        if not is_static(inside) or inside <= _MOST_INSIDE:
+            return tuple(axes[:i])
+    return ()
+
+
 class _Parts:
     """The stages of way 'parts'."""
 
     def __init__(self, graph: AscGraph, reductions: Sequence[AscNode], reduced: Set[int], count: Size):
         self.graph, self.reductions, self.count = graph, reductions, count
-        self.kept = [i for i, a in enumerate(graph.loop_axes) if a not in reduced]
-        self.kept_size = product(graph.axis(graph.loop_axes[i]).size for i in self.kept)
+        self.outer = _outside(graph, reduced)
+        self.results = self._size_of([i for i, a in enumerate(graph.loop_axes) if a not in reduced])
+        # The axes that partial results extend along.
+        self.kept = [i for i, a in enumerate(graph.loop_axes) if a not in reduced or a in self.outer]
+        self.kept_size = self._size_of(self.kept)
         # Rows of partial results stand next to each other where their tile holds no element of another axis.
         self.parts_first = bool(self.kept) and self.kept[-1] != len(self.kept) - 1
         self.number = {n.name: i for i, n in enumerate(reductions)}
@@ -146,11 +164,14 @@ class _Parts:
             below = max([self.level[r.node] for r in n.inputs] or [0])
             self.level[n.name] = below + (n.name in self.number)
 
+    def _size_of(self, positions: Sequence[int]) -> Size:
+        return product(self.graph.axis(self.graph.loop_axes[i]).size for i in positions)
+
     def stages(self) -> Tuple[Stage, ...]:
         last = max(self.level[n.name] for n in self.reductions)
         safe = re.sub(r"\W", "_", self.graph.name, flags=re.ASCII)
         stages: List[Stage] = []
-        outside = set(range(len(self.graph.loop_axes))) - set(self.kept)
+        outside = {i for i, a in enumerate(self.graph.loop_axes) if i not in self.kept or a in self.outer}
         full = [n.name for n in self.graph.of_type("Store") if any(extends(n.y, i) for i in outside)]
         rest = self._rest(full)
         joined = self._rest([n.name for n in self.graph.of_type("Store") if n.name not in full])
@@ -211,15 +232,27 @@ class _Parts:
         wanted = self._level(level)
         nodes = self._loaded(lambda name: self.level[name] < level, [n.name for n in wanted])
         for n in wanted:
+            partial = self._partial(n)
+            nodes[nodes.index(n)] = partial
             if self.parts_first:
-                strides, step = n.y.strides, self.kept_size
+                strides, step = partial.y.strides, self.kept_size
             else:
-                strides, step = tuple(s * parts.size for s in n.y.strides), 1
-            y = replace(n.y, strides=strides)
+                strides, step = tuple(s * parts.size for s in partial.y.strides), 1
+            y = replace(partial.y, strides=strides)
             store = AscNode(n.name + "_partial", "Store", (TensorRef(n.name),), (y,),
                             attrs(offset=0, tile_stride=step), n.sched, n.origin)
             nodes += [store, self._workspace(n, False, (TensorRef(store.name),), self.kept_size * parts.size)]
         return self.graph.with_nodes(nodes)
+
+    def _partial(self, node: AscNode) -> AscNode:
+        """The reduction without the axes outside of the tile's."""
+        if not self.outer:
+            return node
+        repeats = tuple(self.graph.axis(a).size if a in self.outer else r
+                        for a, r in zip(node.y.axis, node.y.repeats))
+        y = replace(node.y, repeats=repeats, strides=dense_strides(repeats))
+        inner = tuple(a for a in node.attr("axes") if a not in self.outer)
+        return replace(node, outputs=(y,), attrs=attrs(axes=inner))
 
     def _combined(self, level: int, parts: Axis, rest: Sequence[AscNode],
                   read: Optional[Set[str]]) -> AscGraph:
@@ -237,14 +270,15 @@ class _Parts:
             load = AscNode(n.name + "_partials", "Load", (TensorRef(source.name),), (y,), attrs(offset=0),
                            sched,
                            n.origin)
-            kept = tuple(1 if a == parts.id else r for a, r in zip(over.loop_axes, repeats))
+            gone = [a for a in over.loop_axes if a == parts.id or a in self.outer]
+            kept = tuple(1 if a in gone else r for a, r in zip(over.loop_axes, repeats))
             result = replace(y, repeats=kept, strides=dense_strides(kept))
             combine = replace(n, inputs=(TensorRef(load.name),), outputs=(result,),
-                              attrs=attrs(axes=(parts.id,)), sched=sched)
+                              attrs=attrs(axes=tuple(gone)), sched=sched)
             nodes += [source, load, combine]
             if read is None or n.name in read:
                 store = AscNode(n.name + "_result", "Store", (TensorRef(n.name),), (result,), attrs(offset=0),
                                 sched,
                                 n.origin)
-                nodes += [store, self._workspace(n, True, (TensorRef(store.name),), self.kept_size)]
+                nodes += [store, self._workspace(n, True, (TensorRef(store.name),), self.results)]
         return replace(over, nodes=tuple(nodes) + over.nodes)

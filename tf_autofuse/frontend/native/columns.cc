@@ -308,6 +308,30 @@ AttrValue AttrFromPython(const std::string& name, const py::handle& value) {
   return attr;
 }
 
+// dtype and value of a Const: a scalar or a vector of int32 or int64.
+std::vector<std::pair<std::string, AttrValue>> ConstantAttrs(const py::object& elements, int dtype,
+                                                             bool scalar) {
+  std::vector<int64> values;
+  for (py::handle element : elements) values.push_back(element.cast<int64>());
+  const auto type = static_cast<tensorflow::DataType>(dtype);
+  if ((type != tensorflow::DT_INT32 && type != tensorflow::DT_INT64) || (scalar && values.size() != 1))
+    throw py::type_error("a constant operand is a scalar or a vector of int32 or int64");
+  tensorflow::TensorShape shape;
+  if (!scalar) shape.AddDim(values.size());
+  tensorflow::Tensor tensor(type, shape);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (type == tensorflow::DT_INT32) {
+      tensor.flat<tensorflow::int32>()(i) = static_cast<tensorflow::int32>(values[i]);
+    } else {
+      tensor.flat<int64>()(i) = values[i];
+    }
+  }
+  AttrValue kind, value;
+  kind.set_type(type);
+  tensor.AsProtoTensorContent(value.mutable_tensor());
+  return {{"dtype", kind}, {"value", value}};
+}
+
 }  // namespace
 
 std::vector<Edit> EditsFromPython(const py::object& edits) {
@@ -319,8 +343,14 @@ std::vector<Edit> EditsFromPython(const py::object& edits) {
     edit.name = entry["name"].cast<std::string>();
     edit.op = entry["op"].cast<std::string>();
     for (py::handle node : entry["nodes"]) edit.nodes.push_back(node.cast<int>());
+    if (edit.op == kConstant) edit.slot = entry["slot"].cast<int>();
     if (entry.contains("copies")) {
       for (py::handle node : entry["copies"]) edit.copies.push_back(node.cast<int>());
+    }
+    if (edit.op == kConstant) {
+      edit.attrs = ConstantAttrs(entry["elements"], entry["dtype"].cast<int>(), entry["scalar"].cast<bool>());
+      result.push_back(std::move(edit));
+      continue;
     }
     edit.inputs = PortsFromPython(entry["inputs"]);
     edit.outputs = PortsFromPython(entry["outputs"]);

@@ -313,7 +313,44 @@ Status EditApplier::MakeNode(const Edit& edit, const Region& region, const std::
   return status;
 }
 
+Status EditApplier::GiveConstant(const Edit& edit) {
+  const auto node_at = [this](int index) {
+    return index < 0 || index >= static_cast<int>(nodes_.size()) ? nullptr : nodes_[index];
+  };
+  Node* reader = edit.nodes.size() == 1 ? node_at(edit.nodes[0]) : nullptr;
+  if (reader == nullptr || edit.slot < 0 || edit.slot >= reader->num_inputs())
+    return InvalidArgument(edit.name, " has no reader");
+  if (names_.count(edit.name)) return InvalidArgument("a node named ", edit.name, " is there already");
+  tensorflow::NodeDef def;
+  def.set_name(edit.name);
+  def.set_op(kConstant);
+  def.set_device(reader->assigned_device_name());
+  for (const auto& attr : edit.attrs) (*def.mutable_attr())[attr.first] = attr.second;
+  if (def.attr().at("dtype").type() != reader->input_type(edit.slot))
+    return InvalidArgument(edit.name, " is of another dtype than ", reader->name(), " reads");
+  Status status;
+  Node* constant = graph_->AddNode(def, &status);
+  TF_RETURN_IF_ERROR(status);
+  constant->set_assigned_device_name(reader->assigned_device_name());
+  TF_RETURN_IF_ERROR(graph_->UpdateEdge(constant, 0, reader, edit.slot));
+  names_.insert(edit.name);
+  std::vector<int> chain(edit.copies);
+  std::sort(chain.begin(), chain.end(), std::greater<int>());  // readers come behind what they read
+  for (int index : chain) {
+    Node* node = node_at(index);
+    if (node == nullptr || std::any_of(node->out_edges().begin(), node->out_edges().end(),
+                                       [](const Edge* edge) { return !edge->dst()->IsSink(); }))
+      continue;
+    nodes_[index] = nullptr;
+    slots_[rank_.at(node)] = nullptr;
+    rank_.erase(node);
+    graph_->RemoveNode(node);
+  }
+  return Status::OK();
+}
+
 Status EditApplier::Apply(const Edit& edit) {
+  if (edit.op == kConstant) return GiveConstant(edit);
   Region region;
   TF_RETURN_IF_ERROR(Check(edit, &region));
 

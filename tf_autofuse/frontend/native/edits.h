@@ -26,6 +26,10 @@ namespace autofuse {
 
 using Port = std::pair<int, int>;  // node index, output
 
+// With op "Const" an edit gives one node, nodes[0], a constant of `attrs` as its input `slot`, and takes away
+// what nobody reads any more among `copies`. Such edits come after all others.
+constexpr char kConstant[] = "Const";
+
 struct Edit {
   std::string name;
   std::string op;
@@ -34,6 +38,7 @@ struct Edit {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<std::pair<std::string, tensorflow::AttrValue>> attrs;
+  int slot = -1;
 };
 
 struct Rejection {
@@ -81,6 +86,7 @@ class EditApplier {
     std::unordered_set<const tensorflow::Node*> followers;
   };
 
+  tensorflow::Status GiveConstant(const Edit& edit);
   tensorflow::Status Check(const Edit& edit, Region* region);
   tensorflow::Status CheckNodes(const Edit& edit, Region* region);
   tensorflow::Status CheckNode(const Edit& edit, int index);

