@@ -161,6 +161,7 @@ class _Cutter:
         self.cuts: Dict[int, Optional[Cut]] = {}
         self.seen: Dict[Tuple[int, Window], Expr] = {}
         self.starts: Dict[int, Tuple[Size, ...]] = {}
+        self.borders: Dict[int, Tuple[Dict[Size, int], Dict[Size, int]]] = {}
 
     # Where the boundaries are.
 
@@ -207,6 +208,20 @@ class _Cutter:
             for arg in expr.args[:-1]:
                 starts.append(starts[-1] + arg.dims[expr.axis])
             found = self.starts[expr.index] = tuple(starts)
+        return found
+
+    def borders_of(self, expr: Concat) -> Tuple[Dict[Size, int], Dict[Size, int]]:
+        """(where a part begins -> its number, where one ends -> its number). By hash: each border is a sum over
+        the parts before it, dear to compare."""
+        found = self.borders.get(expr.index)
+        if found is None:
+            begins: Dict[Size, int] = {}
+            ends: Dict[Size, int] = {}
+            starts = self.starts_of(expr)
+            for i, (begin, end) in enumerate(zip(starts, starts[1:] + (expr.dims[expr.axis],))):
+                begins.setdefault(begin, i)
+                ends.setdefault(end, i)
+            found = self.borders[expr.index] = (begins, ends)
         return found
 
     # One part of an expression.
@@ -287,12 +302,12 @@ class _Cutter:
 
     def inside(self, expr: Concat, window: Window):
         """The parts of a Concat that the window along its axis lies in, each with its own window."""
-        starts = self.starts_of(expr)
+        starts, (begins_at, ends_at) = self.starts_of(expr), self.borders_of(expr)
         ends = starts[1:] + (expr.dims[expr.axis],)
         end = window.begin + window.size
-        if window.begin in starts and end in ends:
-            first, last = starts.index(window.begin), ends.index(end)
-            return [(arg, Window(expr.axis, 0, arg.dims[expr.axis])) for arg in expr.args[first : last + 1]]
+        if window.begin in begins_at and end in ends_at:
+            inside = expr.args[begins_at[window.begin] : ends_at[end] + 1]
+            return [(arg, Window(expr.axis, 0, arg.dims[expr.axis])) for arg in inside]
         found = []
         for arg, start, stop in zip(expr.args, starts, ends):
             before, after = _known_order(stop, window.begin), _known_order(end, start)

@@ -43,7 +43,8 @@ VALUES: Dict[str, Tuple[int, ...]] = {
 _MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 #: Most elements that a mirrored padding adds in front of or behind a dim.
 MAX_MIRRORED = 8
-#: Most parts of sizes that are only known at run time: where each part begins is a sum over those before it.
+#: Most parts of different sizes that are only known at run time: each needs a loop nest of its own
+#: (ir/loop_parts.py has the same limit), and where it begins is a sum over those before it.
 MAX_UNKNOWN_PARTS = 64
 #: Kinds of rows that are lowered here: the names of fusion families.
 KINDS = frozenset(("transpose", "slice", "split", "concat", "gather"))
@@ -293,7 +294,10 @@ class _Move:
         axis = self.axis(self.numbers(at, "axis")[0], len(args[0].dims))
         unknown = {arg.dims[axis] for arg in args if axis < len(arg.dims) and not is_static(arg.dims[axis])}
         if len(unknown) > MAX_UNKNOWN_PARTS:
-            raise self.refuse("%d parts of unknown sizes, at most %d" % (len(unknown), MAX_UNKNOWN_PARTS))
+            raise self.refuse(
+                "%d parts of unknown sizes, each a loop nest of its own, at most %d"
+                % (len(unknown), MAX_UNKNOWN_PARTS)
+            )
         return [self.joined(args, axis)]
 
     def pack(self, args: List[Expr]) -> List[Expr]:
