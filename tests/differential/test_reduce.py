@@ -201,7 +201,8 @@ def training():
     statistics = [y.op.outputs[3], y.op.outputs[4]]
     gradient = tf.raw_ops.FusedBatchNormGradV3(
         y_backprop=tf.reshape(slope, tf.shape(y)) * 2.0, x=x * 0.5, scale=scale,
-        reserve_space_1=statistics[0], reserve_space_2=statistics[1], reserve_space_3=y.op.outputs[5], epsilon=1e-3)
+        reserve_space_1=statistics[0], reserve_space_2=statistics[1],
+        reserve_space_3=y.op.outputs[5], epsilon=1e-3)
     return x, dict(zip(("y", "mean", "variance", "loss", "slope", "dx", "dscale", "doffset"),
                        (y, mean, variance, loss, slope) + tuple(gradient)[:3]))
 

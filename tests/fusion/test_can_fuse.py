@@ -1,5 +1,6 @@
 """can_fuse(a, b): each verdict by its smallest pair of nests, and the order of preference."""
 
+import numpy as np
 import pytest
 
 from tests.graphs import CPU, GraphBuilder, Tensor
@@ -9,7 +10,7 @@ from tf_autofuse.fusion.acyclic import AcyclicGraph
 from tf_autofuse.fusion.can_fuse import FusionContext, can_fuse, score, shared_tensors
 from tf_autofuse.fusion.fuse import fuse
 from tf_autofuse.fusion.nest import join, nest_of, outputs_of
-from tf_autofuse.ir.dtypes import BOOL, FLOAT32
+from tf_autofuse.ir.dtypes import BOOL, FLOAT32, INT32
 from tf_autofuse.lowering.lower import lower
 
 
@@ -150,6 +151,16 @@ def test_cycle_through_a_control_edge():
     a = g.op("Neg", x, name="a")
     g.ret(a, g.op("Abs", x, name="b", control=(g.node("NoOp", control=(a,)),)))
     assert verdict(g, "a", "b").code is reasons.CYCLE
+
+
+def test_a_gather_reads_what_is_in_memory():
+    g = GraphBuilder()
+    x, at = g.arg("x", FLOAT32, (8, 4)), g.arg("at", INT32, (3,))
+    a = g.op("Neg", x, name="a")
+    axis = g.const(np.array(0, np.int32), INT32)
+    rows = Tensor(g.node("GatherV2", [a, at, axis], [(FLOAT32.tf, (3, 4))], name="b"))
+    g.ret(rows)
+    assert verdict(g, "a", "b").code is reasons.GATHERED
 
 
 def test_join_knows_what_is_still_read_from_outside():

@@ -211,8 +211,8 @@ class _Cutter:
         return found
 
     def borders_of(self, expr: Concat) -> Tuple[Dict[Size, int], Dict[Size, int]]:
-        """(where a part begins -> its number, where one ends -> its number). By hash: each border is a sum over
-        the parts before it, dear to compare."""
+        """(where a part begins -> its number, where one ends -> its number). By hash: each border is a sum
+        over the parts before it, dear to compare."""
         found = self.borders.get(expr.index)
         if found is None:
             begins: Dict[Size, int] = {}

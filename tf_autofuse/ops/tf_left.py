@@ -1,7 +1,7 @@
-"""TensorFlow ops of the fused families that have no row: what stands in the way, for explain and docs/ops.md.
+"""TensorFlow ops of the fused families that have no row, and those that train: what stands in the way, for
+explain and docs/ops.md.
 
-An op is here or in the table, never in both; an op of another kind (matrix products, variables, strings) is
-in neither.
+An op is here or in the table, never in both; an op of another kind (matrix products, strings) is in neither.
 """
 
 from typing import Dict, NamedTuple, Tuple
@@ -65,7 +65,8 @@ LEFT: Tuple[LeftOps, ...] = (
     ),
     LeftOps(
         ("SparseSoftmaxCrossEntropyWithLogits",),
-        "It picks one element a row by its label and gives the gradient too; it has no lowering.",
+        "Its gradient compares labels with a counter along the row, and a label out of range is an error; "
+        "AscIR has no counter.",
     ),
     LeftOps(
         ("BatchToSpaceND", "DepthToSpace", "SpaceToBatchND", "SpaceToDepth"),
@@ -79,6 +80,43 @@ LEFT: Tuple[LeftOps, ...] = (
     ),
     LeftOps(
         ("ConcatOffset", "InvertPermutation"), "Shape arithmetic of gradients, which TensorFlow folds itself."
+    ),
+    LeftOps(
+        tuple(
+            prefix + name
+            for prefix in ("Apply", "ResourceApply")
+            for name in (
+                "AdaMax Adadelta Adagrad AdagradDA Adam AddSign CenteredRMSProp Ftrl FtrlV2 GradientDescent "
+                "Momentum PowerSign ProximalAdagrad ProximalGradientDescent RMSProp".split()
+            )
+        )
+        + ("ResourceApplyAdamWithAmsgrad", "ResourceApplyKerasMomentum"),
+        "It changes variables in place, under their locks (use_locking) and when control edges say so, while "
+        "other steps may read them. A fused op gets its inputs before it runs and gives new tensors, so it "
+        "could write over what another step wrote in between. What computes the gradient in front of it is "
+        "fused.",
+    ),
+    LeftOps(
+        (
+            "Assign",
+            "AssignAdd",
+            "AssignAddVariableOp",
+            "AssignSub",
+            "AssignSubVariableOp",
+            "AssignVariableOp",
+            "ReadVariableOp",
+            "ResourceScatterAdd",
+            "ResourceScatterSub",
+            "ResourceScatterUpdate",
+            "ScatterAdd",
+            "ScatterSub",
+            "ScatterUpdate",
+            "VarHandleOp",
+            "Variable",
+            "VariableV2",
+        ),
+        "It reads or changes a variable at a moment that the graph's order fixes; fused ops read what it "
+        "gives and compute what it stores.",
     ),
     LeftOps(
         ("Range", "Rank", "Shape", "ShapeN", "Size"),

@@ -10,8 +10,9 @@ from tf_autofuse.ops.schema import Refusal, TfOp
 
 _SUMMED = (0, 1, 2)  # N, H, W
 
-_NORM = ("NHWC. Inference: (x - mean) * (rsqrt(variance + epsilon) * scale) + offset. Training: the same with "
-         "the batch's mean and variance, which are outputs too, the first variance with Bessel's correction.")
+_NORM = ("NHWC. Inference: (x - mean) * (rsqrt(variance + epsilon) * scale) + offset. Training: the same "
+         "with the batch's mean and variance, which are outputs too, the first variance with Bessel's "
+         "correction.")
 _GRAD = ("NHWC. Training: the gradients of x, scale and offset through the batch's mean and variance, which "
          "are inputs; otherwise with these as constants.")
 

@@ -135,6 +135,6 @@ ROWS = (
     _row("LogSoftmax", REALS, _log_softmax, "ulp",
          "x - max - log of the row's sum of exp(x - max). NaN or inf in a row make all of it NaN."),
     _row("SoftmaxCrossEntropyWithLogits", REALS, _cross_entropy, "ulp",
-         "For labels of the logits' shape. The loss: the sum of labels * (log of the row's sum of exp(x - max) "
-         "- (x - max)); its gradient: softmax(x) - labels.", 2),
+         "For labels of the logits' shape. The loss: the sum of labels * (log of the row's sum of "
+         "exp(x - max) - (x - max)); its gradient: softmax(x) - labels.", 2),
 )

@@ -8,6 +8,7 @@ from typing import Iterable
 from rich.console import Console
 from rich.table import Table
 
+from tf_autofuse.fusion.reasons import ALL_CODES
 from tf_autofuse.report.journal import GraphRecord
 
 _EXAMPLES = 3
@@ -85,12 +86,18 @@ def _render_refusals(plan, console: Console) -> None:
         by_code.setdefault(refusal.code, []).append((refusal.reason, "%s with %s" % (refusal.a, refusal.b)))
     if not by_code:
         return
-    table = Table("count", "code", "why not fused, for example", "nodes, for example")
+    table = Table("count", "code", "why not fused", "for example", "nodes, for example")
     for code, found in sorted(by_code.items(), key=lambda item: -len(item[1])):
         reasons = list(collections.OrderedDict.fromkeys(reason for reason, _ in found))
         nodes = [node for _, node in found]
-        table.add_row(str(len(found)), code, _shown(reasons, "; "), _shown(nodes, ", "))
+        table.add_row(str(len(found)), code, _meaning(code), _shown(reasons, "; "), _shown(nodes, ", "))
     console.print(table)
+
+
+def _meaning(code: str) -> str:
+    """The code's text, and what a user can do about it."""
+    known = ALL_CODES[code]
+    return known.text + (". Remedy: %s" % known.remedy if known.remedy else "")
 
 
 def _shown(items, separator: str) -> str:
