@@ -113,6 +113,37 @@ def test_timeline(tmp_path):
     assert {e["tid"] for e in bars if e["pid"] == timeline.HOST} == {0, 1}
 
 
+def test_a_timeline_is_what_viewers_take(tmp_path):
+    """Chrome's trace format, as Perfetto imports it: complete events and metadata only, whole numbers for
+    lanes, finite times, and bars of a lane that lie apart or one within the other."""
+    (item,) = export(samples.write(tmp_path, fused=3, plain=3).folder)
+    with open(str(item.timeline)) as stream:
+        trace = json.load(stream, parse_constant=lambda word: pytest.fail("%s is no JSON" % word))
+    assert trace["displayTimeUnit"] in ("ms", "ns") and set(trace) == {"displayTimeUnit", "traceEvents"}
+    lanes = {}
+    for event in trace["traceEvents"]:
+        assert event["ph"] in ("X", "M") and type(event["pid"]) is type(event["tid"]) is int
+        assert isinstance(event["name"], str) and isinstance(event["args"], dict)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and event["args"]["name"]
+            continue
+        assert event["ts"] >= 0 and event["dur"] >= 0 and isinstance(event["cat"], str)
+        lanes.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
+    assert len(lanes) >= 8
+    for bars in lanes.values():
+        bars.sort()
+        assert all(a[1] <= b[0] + 1e-9 or b[1] <= a[1] for a, b in zip(bars, bars[1:]))
+
+
+def test_bars_end_where_the_next_begins():
+    """Rounding starts and lengths apart would make them overlap."""
+    row = op_summary.Row(samples.op("a", "Relu", 0, 1), 0.0, 0.0, 0.0, "", (), None, 0)
+    length = 0.0657
+    bars = [timeline._bar(row, 1, 0, i * length, length) for i in range(200)]
+    assert all(a["ts"] + a["dur"] <= b["ts"] + 1e-9 for a, b in zip(bars, bars[1:]))
+    assert any(round(i * length, 3) + round(length, 3) > bars[i + 1]["ts"] + 1e-9 for i in range(199))
+
+
 def test_an_empty_profile(tmp_path):
     (item,) = export(samples.write(tmp_path, fused=0, plain=0).folder)
     assert (item.measured, item.modelled, rows_of(item)) == (0, 0, [])

@@ -109,7 +109,7 @@ def product_of(op: str, inputs, outputs, attrs: Mapping[str, Any] = {}) -> Optio
 
 
 class StreamCost(NamedTuple):
-    """Cycles; mte2, vector, mte3: busy cycles of one core."""
+    """Cycles of the kernel; mte2, vector, mte3: busy cycles of one core."""
 
     cycles: float
     cores: int
@@ -205,6 +205,5 @@ def _on_cores(
         ready + tiles * vector + store,
         stored + tiles * store,
     )
-    return StreamCost(table.LAUNCH + cycles, cores, begun + tiles * load, table.VECTOR_HEAD + tiles * vector,
-                      table.STORE_HEAD + tiles * store)
+    return StreamCost(table.LAUNCH + cycles, cores, tiles * load, tiles * vector, tiles * store)
 

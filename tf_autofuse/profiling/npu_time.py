@@ -290,12 +290,12 @@ def _planned(nests: Sequence[Nest], values: Mapping[str, int], machine: Machine)
 
 
 def _busy(model: TilingModel, values: Mapping[str, int], plan) -> Dict[str, float]:
-    """Busy cycles of each pipe in one block."""
+    """Busy cycles of each pipe in one block: what its instructions take, without the pipe's start."""
     names = tuple(values) + (model.tile_symbol, TILES_PER_BLOCK, BLOCK_DIM)
     arguments = tuple(values.values()) + (plan.tile, plan.tiles_per_block, plan.block_dim)
     found = {}
     for cost in model.pipes:
-        once = total([cost.start] + [cycles for _, cycles in cost.hoisted])
+        once = total([of(0.0)] + [cycles for _, cycles in cost.hoisted])
         body = total([of(0.0)] + [cycles for _, cycles in cost.body])
         found[cost.pipe] = float(compiled(text(once), names)(*arguments)) + plan.tiles_per_block * float(
             compiled(text(body), names)(*arguments)

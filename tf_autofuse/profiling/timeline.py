@@ -58,14 +58,16 @@ def _bar(row: Row, process: int, thread: int, start: float, duration: float) -> 
         args["original ops"] = list(row.origin)
     if row.modelled is not None:
         args["block dim"] = row.modelled.block_dim
+    # Both ends are rounded, not the length: bars of a lane that follow each other never overlap.
+    begin, end = round(start, 3), round(start + duration, 3)
     return {
         "name": row.op.name,
         "cat": row.op.op,
         "ph": "X",
         "pid": process,
         "tid": thread,
-        "ts": round(start, 3),
-        "dur": round(duration, 3),
+        "ts": begin,
+        "dur": round(end - begin, 3),
         "args": args,
     }
 
