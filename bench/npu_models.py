@@ -33,8 +33,8 @@ FAMILIES: Dict[str, str] = {
 
 
 class Figures(NamedTuple):
-    """One model with one set of families. Times: microseconds, modelled. cube: of the cube cores' kernels, the
-    same before and after. before, after: all kernels."""
+    """One model with one set of families. Times: microseconds, modelled. cube: of the cube cores' kernels,
+    the same before and after. before, after: all kernels."""
 
     model: str
     families: str

@@ -1,6 +1,7 @@
 """op_summary, timeline and the command that writes them."""
 
 import csv
+import itertools
 import json
 
 import pytest
@@ -139,9 +140,11 @@ def test_bars_end_where_the_next_begins():
     """Rounding starts and lengths apart would make them overlap."""
     row = op_summary.Row(samples.op("a", "Relu", 0, 1), 0.0, 0.0, 0.0, "", (), None, 0)
     length = 0.0657
-    bars = [timeline._bar(row, 1, 0, i * length, length) for i in range(200)]
+    starts = list(itertools.accumulate([0.0] + [length] * 199))
+    bars = [timeline._bar(row, 1, 0, start, length) for start in starts]
     assert all(a["ts"] + a["dur"] <= b["ts"] + 1e-9 for a, b in zip(bars, bars[1:]))
-    assert any(round(i * length, 3) + round(length, 3) > bars[i + 1]["ts"] + 1e-9 for i in range(199))
+    apart = [round(start, 3) + round(length, 3) for start in starts]
+    assert any(end > bar["ts"] + 1e-9 for end, bar in zip(apart, bars[1:]))
 
 
 def test_an_empty_profile(tmp_path):

@@ -38,9 +38,9 @@ SUM_BYTES = 4
 TILE_SIDES = (16, 32, 64, 128, 256)
 
 
-#: Look-ups; of single elements, from a table that fits a quarter of UB, they are priced by ATT v1's composition
-#: (all of the table into UB of every core, twice as it counts it; then a Cast of 64-bit indices, Muls, Gather),
-#: others as the gathers that we generate.
+#: Look-ups; of single elements, from a table that fits a quarter of UB, they are priced by ATT v1's
+#: composition (all of the table into UB of every core, twice as it counts it; then a Cast of 64-bit indices,
+#: Muls, Gather), others as the gathers that we generate.
 GATHERS = ("GatherV2", "Gather", "ResourceGather")
 
 
