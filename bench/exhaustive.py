@@ -4,8 +4,8 @@
 
 Each result is compared with the C library's float64 function: the largest error in ULPs of float32 at the
 exact value, where it is, and how many results are wrong, that is NaN, infinite or a zero of the other sign
-where the exact result is not. --stride N takes every Nth value only. --write puts the table into
-docs/numerics.md. On two cores this takes about an hour; only a value's bits and the functions' text decide,
+where the exact result is not. --stride N takes every Nth value only. --write puts the rows into the table of
+docs/numerics.md; those of functions that were not asked for stay. On two cores this takes about an hour; only a value's bits and the functions' text decide,
 so it is run again where npu_kernels/host/ has changed.
 """
 import argparse
@@ -29,6 +29,7 @@ from tf_autofuse.ops.table import ASC_OPS  # noqa: E402
 
 ONE_ARGUMENT = [name for name in NAMES if ASC_OPS[name].arity == 1]
 PIECE = 1 << 22  # values a call
+DOCUMENT = ROOT / "docs" / "numerics.md"
 HEAD = ("| op | worst error in ULPs | at | wrong |", "|---|---|---|---|")
 
 _SWEEP = """
@@ -55,7 +56,7 @@ int64_t sweep(af_ours ours, af_exact exact, int64_t first, int64_t last, int64_t
       const double e = right[i];
       const float rounded = (float)e;
       if (rounded == y[i]) {
-        wrong += y[i] == 0 && __builtin_signbit(e) != __builtin_signbit(y[i]);
+        wrong += y[i] == 0 && !__builtin_signbit(e) != !__builtin_signbit(y[i]);
         continue;
       }
       if (rounded != rounded && y[i] != y[i]) continue;
@@ -129,12 +130,13 @@ def main():
     if unknown:
         parser.error("no function %s" % ", ".join(sorted(unknown)))
     kernels = library()
-    lines = list(HEAD)
     for name in options.functions or ONE_ARGUMENT:
-        lines.append(row(name, sweep(kernels, name, options.stride, progress=True)))
-        print(lines[-1], flush=True)
-    if options.write:
-        _documents.replace(ROOT / "docs" / "numerics.md", "exhaustive", lines)
+        found = row(name, sweep(kernels, name, options.stride, progress=True))
+        print(found, flush=True)
+        if options.write:
+            kept = [line for line in _documents.lines(DOCUMENT, "exhaustive")
+                    if line not in HEAD and not line.startswith("| %s |" % name)]
+            _documents.replace(DOCUMENT, "exhaustive", list(HEAD) + sorted(kept + [found]))
 
 
 if __name__ == "__main__":
