@@ -103,7 +103,7 @@ class Case(NamedTuple):
     overlapped: float
 
 
-def _fused(name, build):
+def fused_of(name, build):
     sizes = (SizeVar("s0", InputDim(0, 0), 7), SizeVar("s1", InputDim(0, 1), 129))
     b = HintBuilder("g", [("z0", S0), ("z1", S1)], sizes)
     inputs = build(b)
@@ -151,7 +151,7 @@ def cases(kernels=None, shapes=SHAPES):
     with tempfile.TemporaryDirectory() as folder:
         regions, sources = [], []
         for name, build in (kernels or KERNELS).items():
-            fused = _fused(name, build)
+            fused = fused_of(name, build)
             impls = schedule(fused.graphs[0], machine)
             regions.append((name, fused, [i for i in impls if i.way == "whole" and i.stage == 0]))
             sources.append(generate(fused, impls, machine, None))

@@ -21,6 +21,7 @@ from tf_autofuse.kernel_store import KernelStore, Recipe, Result, StageFailure
 from tf_autofuse.lowering.bodies import Body
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.plan import Plan, Region, plan
+from tf_autofuse.tiling import forced
 
 #: Seconds that a session waits for its kernels before the original ops run meanwhile (AUTOFUSE_BUILD=auto).
 PATIENCE = 5.0
@@ -105,10 +106,11 @@ def _kernels(regions, recipe: Recipe, clock: "_StageClock",
     if not regions:
         return {}, []
     store = clock.run("kernels known", lambda: KernelStore(recipe))
+    forced.report_name(recipe.config, [region.emitted.name for region in regions])
     by_body: Dict[Body, str] = {}
     keys = []
     for region in regions:
-        body = region.emitted.body
+        body = store.body_of(region.emitted)
         if body not in by_body:
             by_body[body] = store.key(body)
         keys.append(by_body[body])

@@ -12,7 +12,7 @@ import hashlib
 import os
 import threading
 import traceback
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tf_autofuse import diagnostics
 from tf_autofuse.build import debug_folder
@@ -20,10 +20,11 @@ from tf_autofuse.build.cache import Cache, content_key
 from tf_autofuse.build.kernels import BuildFailure, BuildSettings, KernelBinary, build_kernels, open_cache
 from tf_autofuse.build.stamps import compiler_stamp, project_stamp
 from tf_autofuse.codegen.abi import ABI_VERSION
+from tf_autofuse.codegen.replacement import digest, replaced
 from tf_autofuse.codegen.targets import Target
 from tf_autofuse.config import Config
 from tf_autofuse.ir.verify import verify_fused
-from tf_autofuse.lowering.bodies import Body
+from tf_autofuse.lowering.bodies import Body, Emitted
 
 #: Kind of the records in the cache folder.
 RECORD = "region"
@@ -65,7 +66,12 @@ class Recipe(NamedTuple):
 
     def generate(self, fused, scheduled):
         """KernelSources. Raises what the target refuses with."""
-        return self.target.generate(fused, scheduled, self.machine, self.config)
+        sources = self.target.generate(fused, scheduled, self.machine, self.config)
+        return replaced(sources, self.config.replace_kernel) if self.config.replace_kernel else sources
+
+    def goes_by_name(self, name: str) -> bool:
+        """Whether the kernel of the fused op of this name may differ from that of an equal one."""
+        return bool(self.config.replace_kernel) or name == self.config.force_template_op_name
 
 
 class KernelStore:
@@ -80,11 +86,20 @@ class KernelStore:
         self._prefix = hashlib.sha256(repr((
             recipe.target.name, recipe.machine, config.cache_key(), bool(config.twin_check), config.cache_dir,
             config.build, ABI_VERSION, project_stamp(), compiler_stamp(os.environ),
+            digest(config.replace_kernel) if config.replace_kernel else "",
         )).encode()).hexdigest()
 
     def key(self, body: Body) -> str:
         """32 hex digits: of the body and of everything else that decides its kernel."""
-        return content_key((("recipe", self._prefix), ("body", body.digest)))
+        parts: Tuple[Tuple[str, Any], ...] = (("recipe", self._prefix), ("body", body.digest))
+        if self.recipe.goes_by_name(body.fused.name):
+            parts += (("name", body.fused.name),)
+        return content_key(parts)
+
+    def body_of(self, emitted: Emitted) -> Body:
+        """The body that stands for a region: one of its own where names matter."""
+        names = (emitted.name, emitted.body.fused.name)
+        return Body(emitted.fused) if any(map(self.recipe.goes_by_name, names)) else emitted.body
 
     def find(self, bodies: Sequence[Body]) -> Dict[str, KernelBinary]:
         """The kernels that are there already, by key."""
@@ -100,6 +115,8 @@ class KernelStore:
             if known is not None:
                 found[key] = known
                 _remember(key, known)
+        if self.recipe.config.enable_pgo:
+            self._measure_asked({self.key(body): body for body in bodies}, found)
         return found
 
     def make(self, bodies: Sequence[Body], run: Callable[[str, Callable], Any]) -> Dict[str, Result]:
@@ -117,8 +134,47 @@ class KernelStore:
                 results[key] = StageFailure("build", result.reason, result.remedy)
             else:
                 results[key] = result
+        if self.recipe.config.enable_pgo:
+            run("measuring tilings", lambda: self._measure(scheduled, results))
+        for key, result in results.items():
+            if not isinstance(result, StageFailure):
                 self._keep(key, result)
         return results
+
+    def _measure(self, scheduled: Sequence[Tuple[str, Tuple[Any, Any]]],
+                 results: Mapping[str, Result]) -> None:
+        """Measured tilings for the kernels that were built for it. Before they are remembered: a process that
+        ends here leaves them to the next one."""
+        from tf_autofuse.profiling import pgo
+
+        for key, (fused, impls) in scheduled:
+            library = self._measurable(results.get(key), fused)
+            if library is not None:
+                pgo.tune_built(library, fused, impls, self.recipe.machine, self.recipe.config)
+
+    def _measure_asked(self, bodies: Mapping[str, Body], found: Mapping[str, KernelBinary]) -> None:
+        """The same for shapes that kernels have met since."""
+        from tf_autofuse.profiling import pgo
+
+        for key, kernel in found.items():
+            fused = bodies[key].fused
+            library = self._measurable(kernel, fused)
+            if library is not None:
+                pgo.tune_asked(library, fused, lambda: self.recipe.schedule(fused), self.recipe.machine,
+                               self.recipe.config)
+
+    def _measurable(self, kernel: Optional[Result], fused):
+        """The kernel's library where it was built for measuring, else None."""
+        from tf_autofuse.runtime.library import KernelError
+        from tf_autofuse.runtime.registry import library_of
+
+        if not isinstance(kernel, KernelBinary):
+            return None
+        try:
+            library = library_of(kernel, fused)
+        except KernelError:
+            return None  # whoever runs it says so
+        return library if library.takes_pins else None
 
     def _each(self, items: Sequence[Tuple[str, tuple]], stage: str, results: Dict[str, Result],
               work) -> List[Tuple[str, Any]]:

@@ -32,6 +32,13 @@ call them; codegen/ascendc writes them):
     int64_t autofuse_block_cost(const void* tiling)     optional
         about how many nanoseconds a block takes on one core; decides between the calling thread and the
         pool. Without it the runtime goes by the bytes moved.
+    int32_t autofuse_tiling_pinned(const int64_t* sizes, const AutofuseMachine*, const AutofusePin* pins,
+                            int32_t pin_count, void* tiling, uint32_t* block_dim, uint64_t* workspace_bytes)
+        optional, for measuring: as autofuse_tiling, but the loop nests that pins name are planned by them; no
+        plan where a pin is not legal. An earlier plan is not looked for
+    void autofuse_plan_keep(const int64_t* sizes, const AutofuseMachine*, const void* tiling,
+                            uint32_t block_dim, uint64_t workspace_bytes, int32_t on_disk)
+        optional: from now on autofuse_tiling gives this plan; on_disk: also in later processes
 """
 
 import ctypes
@@ -46,6 +53,14 @@ class AutofuseMachine(ctypes.Structure):
     """core_num: vector cores to spread over; ub_size: bytes of UB that buffers may take."""
 
     _fields_ = [("core_num", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("ub_size", ctypes.c_uint64)]
+
+
+class AutofusePin(ctypes.Structure):
+    """The plan of one loop nest: its variant, elements of the cut axis in a tile, and most cores. The C++
+    side is in tiling/plan_text.py."""
+
+    _fields_ = [("nest", ctypes.c_int32), ("key", ctypes.c_int32), ("tile", ctypes.c_int64),
+                ("cores", ctypes.c_int64)]
 
 
 class TraceRecord(ctypes.Structure):
@@ -135,6 +150,33 @@ SYMBOLS = (
         "autofuse_phases",
         ctypes.c_int32,
         (ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32), ctypes.c_int32),
+        True,
+    ),
+    Symbol(
+        "autofuse_tiling_pinned",
+        ctypes.c_int32,
+        (
+            _I64,
+            ctypes.POINTER(AutofuseMachine),
+            ctypes.POINTER(AutofusePin),
+            ctypes.c_int32,
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_uint32),
+            ctypes.POINTER(ctypes.c_uint64),
+        ),
+        True,
+    ),
+    Symbol(
+        "autofuse_plan_keep",
+        None,
+        (
+            _I64,
+            ctypes.POINTER(AutofuseMachine),
+            ctypes.c_void_p,
+            ctypes.c_uint32,
+            ctypes.c_uint64,
+            ctypes.c_int32,
+        ),
         True,
     ),
     Symbol("autofuse_block_cost", ctypes.c_int64, (ctypes.c_void_p,), True),

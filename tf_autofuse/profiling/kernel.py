@@ -4,11 +4,11 @@ On entry a library of the ascend target and arrays for its inputs (their values 
 of a gather). On exit the plan, the outputs and the `Simulation` on a machine. One launch at a time per
 library: the twin records all launches of a library together.
 """
-from typing import NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from tf_autofuse.machine import Machine, usable_ub
+from tf_autofuse.machine import Machine
 from tf_autofuse.profiling.simulator import PIPES, Simulation, simulate
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling, Traced
 
@@ -28,15 +28,15 @@ class Modelled(NamedTuple):
 
 
 def model_kernel(library: KernelLibrary, inputs: Sequence[np.ndarray], output_dtypes: Sequence[np.dtype],
-                 machine: Machine) -> Modelled:
-    """Raises KernelError where the kernel does not take the inputs, breaks a rule of the twin, or records
+                 machine: Machine, plan: Optional[Tiling] = None) -> Modelled:
+    """plan: by default the library's own. Raises KernelError where the kernel does not take the inputs, breaks a rule of the twin, or records
     more than MOST_RECORDS."""
     inputs = [np.require(x, requirements="C") for x in inputs]
     shape = library.shape([x.shape for x in inputs])
     if shape.failed:
         raise KernelError("the inputs fail a check of the kernel: %s" % shape.check)
     outputs = tuple(np.zeros(dims, dtype) for dims, dtype in zip(shape.out_dims, output_dtypes))
-    tiling = library.tiling(shape.sizes, machine.vector_cores, usable_ub(machine, False))
+    tiling = plan or library.tiling(shape.sizes, *machine.launch_limits)
     if tiling.block_dim == 0:
         nothing = Simulation(0.0, (), {pipe: () for pipe in PIPES}, 0.0, ())
         return Modelled(tiling, outputs, (), nothing, (0, 0))

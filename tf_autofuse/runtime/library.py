@@ -8,8 +8,16 @@ import ctypes
 import os
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from tf_autofuse.codegen.abi import ABI_VERSION, MAX_PHASES, SYMBOLS, AutofuseMachine, TraceRecord
+from tf_autofuse.codegen.abi import (
+    ABI_VERSION,
+    MAX_PHASES,
+    SYMBOLS,
+    AutofuseMachine,
+    AutofusePin,
+    TraceRecord,
+)
 from tf_autofuse.symbolic.guards import ValueCheckFailed
+from tf_autofuse.tiling.plan_text import PLANS_SUFFIX, kept_sizes
 
 _ERROR_BYTES = 4096
 #: autofuse_run_blocks' code for a value that the kernel does not compute.
@@ -148,13 +156,52 @@ class KernelLibrary:
 
     def tiling(self, sizes: Sequence[int], core_num: int, ub_size: int) -> Tiling:
         """The plan for symbol values on a machine. Raises KernelError where there is none."""
+        return self._tiling("autofuse_tiling", (), sizes, core_num, ub_size)
+
+    @property
+    def takes_pins(self) -> bool:
+        """Whether plans can be pinned and kept: it was built for measuring them."""
+        return "autofuse_tiling_pinned" in self._functions
+
+    def tiling_pinned(self, sizes: Sequence[int], core_num: int, ub_size: int,
+                      pins: Sequence[AutofusePin]) -> Tiling:
+        """As `tiling`, with the loop nests that pins name planned by them. Raises KernelError where a pin is
+        not legal, or the library was not made for measuring plans."""
+        if not self.takes_pins:
+            raise KernelError("the kernel library %s takes no pins; it was not built for PGO" % self.path)
+        given = (AutofusePin * max(1, len(pins)))(*pins)
+        return self._tiling("autofuse_tiling_pinned", (given, len(pins)), sizes, core_num, ub_size)
+
+    def keep_plan(self, sizes: Sequence[int], core_num: int, ub_size: int, plan: Tiling,
+                  on_disk: bool) -> None:
+        """From now on `tiling` gives this plan for these sizes; on_disk: in later processes, too. Only for a
+        library that takes pins."""
+        self._functions["autofuse_plan_keep"](
+            (ctypes.c_int64 * max(1, self.size_count))(*sizes),
+            ctypes.byref(AutofuseMachine(core_num, 0, ub_size)),
+            ctypes.cast(plan.data, ctypes.c_void_p),
+            plan.block_dim,
+            plan.workspace_bytes,
+            int(on_disk),
+        )
+
+    def asked_sizes(self, core_num: int, ub_size: int) -> Tuple[Tuple[int, ...], ...]:
+        """The symbol values that plans were kept for on disk, for a machine."""
+        try:
+            bytes_ = self._functions["autofuse_tiling_size"]()
+            return tuple(kept_sizes(self.path + PLANS_SUFFIX, self.size_count, bytes_, (core_num, ub_size)))
+        except OSError:
+            return ()
+
+    def _tiling(self, name: str, pins: tuple, sizes: Sequence[int], core_num: int, ub_size: int) -> Tiling:
         values = (ctypes.c_int64 * max(1, self.size_count))(*sizes)
         # 8-byte items: the struct is 8 B aligned.
         data = (ctypes.c_uint64 * (max(8, self._functions["autofuse_tiling_size"]()) + 7 >> 3))()
         block_dim, workspace = ctypes.c_uint32(), ctypes.c_uint64()
-        code = self._functions["autofuse_tiling"](
+        code = self._functions[name](
             values,
             ctypes.byref(AutofuseMachine(core_num, 0, ub_size)),
+            *pins,
             data,
             ctypes.byref(block_dim),
             ctypes.byref(workspace),

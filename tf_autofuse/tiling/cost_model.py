@@ -81,6 +81,14 @@ def objective(costs: Tuple[PipeCost, ...], tiles_per_block: Size) -> Formula:
     return of(table.LAUNCH) + slowest
 
 
+def head(costs: Tuple[PipeCost, ...]) -> Formula:
+    """Cycles before the slowest pipe to start works."""
+    slowest = of(0.0)
+    for c in costs:
+        slowest = larger(slowest, c.start)
+    return of(table.LAUNCH) + slowest
+
+
 def _head(head: table.LoadHead) -> Formula:
     return of(head.per_block) * symbol(BLOCK_DIM) + head.b
 

@@ -16,6 +16,7 @@ from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM, FLOW
 from tf_autofuse.tiling.formula import Formula, text
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
+from tf_autofuse.tiling.settings import DEFAULTS, TilingSettings
 
 
 class Field(NamedTuple):
@@ -98,137 +99,11 @@ def struct_text(name: str, fields: Sequence[Field]) -> List[str]:
 
 
 def case_texts(impls: Sequence[ImplGraph], symbols: List[str], fields: Sequence[Field],
-               struct: str) -> List[str]:
+               struct: str, settings: TilingSettings = DEFAULTS) -> List[str]:
     """struct Case<key> of every variant; struct: the type that Fill fills."""
     used = {f.name for f in fields if f.type == "int64_t"}
     values = run_time_values(impls)
-    return [_case(build_model(i), symbols, used, values, struct) for i in impls]
-
-
-#: The generic part: tiling/solve.py, statement by statement.
-SOLVER = """\
-struct Choice {
-  double cost;
-  double ratio;
-  int32_t key;  // -1: no legal tiling
-  int64_t tile;
-  int64_t tiles_per_block;
-  int64_t block_dim;
-  int64_t cores;
-};
-
-static inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Tiles are whole blocks of memory: cache lines where the tile is larger than one.
-template <class Case>
-int64_t RoundTile(int64_t tile, bool up) {
-  const int64_t step = tile >= Case::kLine ? Case::kLine : Case::kAlign;
-  if (up) {
-    return CeilDiv(tile, step) * step;
-  }
-  return tile >= step ? tile - tile %% step : tile;
-}
-
-template <class Case>
-bool Fits(const Case& c, int64_t tile, int64_t budget) {
-  return c.UbBytes(tile) <= budget && c.WithinLimits(tile);
-}
-
-// The largest tile with at least one tile for each of `cores`, then the smallest with as few tiles per block.
-template <class Case>
-Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  const int64_t cut = c.Cut();
-  const int64_t outer = c.Outer();
-  int64_t tiles = Min(CeilDiv(cores, outer), cut);
-  int64_t tile = Min(Min(largest, RoundTile<Case>(CeilDiv(cut, tiles), true)), cut);
-  int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
-  tiles = Min(per_block * cores / outer, cut);
-  tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
-  const int64_t total = outer * CeilDiv(cut, tile);
-  per_block = CeilDiv(total, cores);
-  const int64_t block_dim = CeilDiv(total, per_block);
-  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile,
-  per_block,
-                block_dim, cores};
-}
-
-inline Choice Cheaper(const Choice& candidate, const Choice& best) {
-  return candidate.cost < best.cost ? candidate : best;
-}
-
-template <class Case>
-Choice Solve(const Case& c, int64_t cores, int64_t ub_bytes) {
-  const Choice none{0.0, 0.0, -1, 0, 0, 0, 0};
-  const int64_t budget = ub_bytes - Case::kReserved;
-  if (!c.InnerWithin(budget) || !Fits(c, 1, budget)) {
-    return none;
-  }
-  const int64_t most = Min(c.Cut(), budget);
-  int64_t largest = most;
-  if (!Fits(c, most, budget)) {
-    largest = 1;
-    int64_t too_large = most;
-    while (too_large - largest > 1) {
-      const int64_t middle = (largest + too_large) / 2;
-      if (Fits(c, middle, budget)) {
-        largest = middle;
-      } else {
-        too_large = middle;
-      }
-    }
-  }
-  if (largest < c.Cut()) {
-    largest = RoundTile<Case>(largest, false);
-  }
-  Choice best = Candidate(c, largest, 1, budget);
-  for (int64_t d = 2; d < cores; d *= 2) {
-    best = Cheaper(Candidate(c, largest, d, budget), best);
-  }
-  best = Cheaper(Candidate(c, largest, cores, budget), best);
-  for (int64_t direction = -1; direction <= 1; direction += 2) {
-    for (;;) {
-      const int64_t step = best.cores <= 4 ? 1 : best.cores < 16 ? 2 : 4;
-      const int64_t d = best.cores + direction * step;
-      if (d < 1 || d > cores) {
-        break;
-      }
-      const Choice tried = Candidate(c, largest, d, budget);
-      if (!(tried.cost < best.cost)) {
-        break;
-      }
-      best = tried;
-    }
-  }
-  return best;
-}
-
-// The better of two variants' choices; `best` on a tie.
-inline Choice Better(const Choice& candidate, const Choice& best) {
-  if (candidate.key < 0 || best.key < 0) {
-    return best.key < 0 ? candidate : best;
-  }
-  const bool cheaper = candidate.cost < best.cost;
-  const Choice& lower = cheaper ? candidate : best;
-  const Choice& higher = cheaper ? best : candidate;
-  double decisive = lower.cost * %(fraction)s;
-  if (%(cycles)s < decisive) {
-    decisive = %(cycles)s;
-  }
-  if (higher.cost - lower.cost > decisive) {
-    return lower;
-  }
-  const bool candidate_good = candidate.ratio >= %(ratio)s;
-  const bool best_good = best.ratio >= %(ratio)s;
-  if (candidate_good != best_good) {
-    return candidate_good ? candidate : best;
-  }
-  if (!candidate_good) {
-    return candidate.ratio > best.ratio ? candidate : best;
-  }
-  return lower;
-}
-""" % {"fraction": repr(table.DECISIVE_FRACTION), "cycles": repr(table.DECISIVE_CYCLES),
-       "ratio": repr(table.GOOD_UB_RATIO)}
+    return [_case(build_model(i), symbols, used, values, struct, settings) for i in impls]
 
 
 def _largest(sizes: Sequence[Size]) -> str:
@@ -247,7 +122,8 @@ class _Method(NamedTuple):
     lines: Tuple[str, ...]
 
 
-def _case(m: TilingModel, symbols: List[str], fields, values: Sequence[RunTimeValue], struct: str) -> str:
+def _case(m: TilingModel, symbols: List[str], fields, values: Sequence[RunTimeValue], struct: str,
+          settings: TilingSettings) -> str:
     """struct Case<key>: one variant's model. Members are the symbols that it computes with."""
     conditions = " && ".join("%s == %s" % (to_cpp(g.left), to_cpp(g.right)) for g in m.conditions) or "true"
     limits = " && ".join(dict.fromkeys("%s <= %d" % (to_cpp(l.value), l.bound) for l in m.limits)) or "true"
@@ -280,10 +156,14 @@ def _case(m: TilingModel, symbols: List[str], fields, values: Sequence[RunTimeVa
         _Method("void", "Fill", "const Choice& choice, %s* t" % struct,
                 ("const int64_t %s = choice.tile;" % m.tile_symbol,) + tuple(fill)),
     )
+    if settings.small_shapes:
+        methods += (_Method("double", "Head", "%s, int64_t %s" % (tile, BLOCK_DIM),
+                            ("return %s;" % text(m.head),)),)
     bodies = "\n".join(line for method in methods for line in method.lines)
     members = [s for s in symbols if _mentions(bodies, s)]
     lines = ["// key %d: %s" % (m.key, m.template), "struct Case%d {" % m.key]
     constants = (("int32_t kKey", m.key), ("int64_t kAlign", m.align), ("int64_t kLine", m.line),
+                 ("int64_t kRows", m.rows),
                  ("int64_t kReserved", m.reserved))
     lines += ["  static constexpr %s = %d;" % c for c in constants]
     lines += ["  int64_t %s;" % s for s in members]
@@ -340,15 +220,50 @@ def _sum(name: str, parts: Sequence[Tuple[str, Formula]]) -> List[str]:
         "%s += %s;  // %s" % (name, text(v), n) for n, v in rest]
 
 
-def choice_lines(models: Sequence[TilingModel], partial: bool = False) -> List[str]:
+def choice_lines(models: Sequence[TilingModel], partial: bool = False, settings: TilingSettings = DEFAULTS,
+                 nest: int = 0) -> List[str]:
     """Statements of a function that returns 0 where `best` is filled into `t`, 1 where there is no plan;
-    given sizes, machine and t. partial: the nest makes partial results: the variant with the largest tile
-    makes the fewest, which the next nest must hold in UB together, so it is taken whatever the cost."""
+    given sizes, machine and t, and where plans may be pinned, pins and pin_count. partial: the nest makes
+    partial results: the variant with the largest tile makes the fewest, which the next nest must hold in UB
+    together, so it is taken whatever the cost."""
     lines = ["  const Case%d case%d(sizes);" % (m.key, m.key) for m in models]
     lines += ["  if (case%d.Empty()) {" % models[-1].key, "    return 0;", "  }",
               "  const int64_t cores = Max(machine->core_num, 1);",
               "  const int64_t ub_bytes = static_cast<int64_t>(machine->ub_size);",
-              "  Choice best{0.0, 0.0, -1, 0, 0, 0, 0};"]
+              "  Choice best{0.0, 0.0, -1, 0, 0, 0, 0, 0};"]
+    first = _pinned_lines(models, nest) if settings.measures else []
+    forced = settings.forced.case_of(nest)
+    first += _forced_lines([m for m in models if m.key == forced])
+    chosen = _best_lines(models, partial)
+    if first:
+        chosen = ["  if (best.key < 0) {"] + ["  " + line for line in chosen] + ["  }"]
+    lines += first + chosen + ["  switch (best.key) {"]
+    for m in models:
+        lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]
+    return lines + ["    default:", "      return 1;", "  }"]
+
+
+def _pinned_lines(models: Sequence[TilingModel], nest: int) -> List[str]:
+    """The plan that a pin names, or none."""
+    lines = ["  for (int32_t i = 0; i < pin_count; ++i) {", "    if (pins[i].nest != %d) {" % nest,
+             "      continue;", "    }", "    switch (pins[i].key) {"]
+    for m in models:
+        lines += ["      case %d:" % m.key, "        if (case%d.Applies()) {" % m.key,
+                  "          best = Pinned(case%d, pins[i], cores, ub_bytes);" % m.key, "        }",
+                  "        break;"]
+    return lines + ["    }", "    if (best.key < 0) {", "      return 1;", "    }", "  }"]
+
+
+def _forced_lines(models: Sequence[TilingModel]) -> List[str]:
+    lines: List[str] = []
+    for m in models:
+        lines += ["  if (best.key < 0 && case%d.Applies()) {  // forced" % m.key,
+                  "    best = Solve(case%d, cores, ub_bytes);" % m.key, "  }"]
+    return lines
+
+
+def _best_lines(models: Sequence[TilingModel], partial: bool) -> List[str]:
+    lines: List[str] = []
     for m in (m for m in models if m.conditions and not m.last_resort):
         lines += ["  if (case%d.Applies()) {" % m.key,
                   "    best = Better(Solve(case%d, cores, ub_bytes), best);" % m.key, "  }"]
@@ -367,10 +282,7 @@ def choice_lines(models: Sequence[TilingModel], partial: bool = False) -> List[s
     for m in sorted((m for m in models if m.last_resort), key=lambda m: not m.conditions):
         lines += ["  if (best.key < 0 && case%d.Applies()) {" % m.key,
                   "    best = Solve(case%d, cores, ub_bytes);" % m.key, "  }"]
-    lines.append("  switch (best.key) {")
-    for m in models:
-        lines += ["    case %d:" % m.key, "      case%d.Fill(best, t);" % m.key, "      break;"]
-    return lines + ["    default:", "      return 1;", "  }"]
+    return lines
 
 
 def field_functions(fields: Sequence[Tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.schedule.impl_graph import ImplGraph, Limit
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import Size, product, symbol
-from tf_autofuse.tiling.cost_model import PipeCost, objective, pipe_costs
+from tf_autofuse.tiling.cost_model import PipeCost, head, objective, pipe_costs
 from tf_autofuse.tiling.formula import Formula
 
 #: Bytes that tiles of one-axis kernels are a multiple of where they are larger: GM's access granule.
@@ -35,9 +35,10 @@ class ContainerBytes:
 @dataclass(frozen=True)
 class TilingModel:
     """cut: size of the cut axis; outer: product of the other outer axes; inner: of the vectorized axes but
-    the tile. align, line: elements that a small and a large tile are a multiple of (1: any). reserved: bytes
-    of UB that must stay free beside the containers. pipes: what the cost is made of. cost: cycles over sizes,
-    tile, TILES_PER_BLOCK and cost_model.BLOCK_DIM."""
+    the tile. align, line: elements that a small and a large tile are a multiple of (1: any). rows: so many
+    rows without gaps are whole blocks of memory. reserved: bytes of UB that must stay free beside the
+    containers. pipes: what the cost is made of. cost: cycles over sizes, tile, TILES_PER_BLOCK and
+    cost_model.BLOCK_DIM. head: of them launch and the starts of the pipes."""
 
     key: int
     template: str
@@ -50,12 +51,14 @@ class TilingModel:
     inner_sizes: Tuple[Size, ...]
     align: int
     line: int
+    rows: int
     containers: Tuple[ContainerBytes, ...]
     tmp_bytes: Tuple[Size, ...]
     reserved: int
     limits: Tuple[Limit, ...]
     pipes: Tuple[PipeCost, ...]
     cost: Formula
+    head: Formula
 
     @property
     def last_resort(self) -> bool:
@@ -75,7 +78,7 @@ def build_model(impl: ImplGraph, ops: Mapping[str, AscOp] = ASC_OPS) -> TilingMo
     return TilingModel(
         impl.tiling_key, impl.template, impl.conditions, impl.tile_symbol, impl.block_symbol,
         axis(impl.cut_axis).size, product(axis(a).size for a in impl.outer_axes[:-1]), product(inner), inner,
-        impl.row_align if alone else 1, CACHE_LINE // item if alone else 1,
+        impl.row_align if alone else 1, CACHE_LINE // item if alone else 1, impl.row_align,
         tuple(ContainerBytes(c.field, c.buf_num, c.tensor_bytes) for c in impl.containers), impl.tmp_bytes,
         SELECT_SCRATCH if impl.uses_scratch else 0, impl.limits, pipes,
-        objective(pipes, symbol(TILES_PER_BLOCK)))
+        objective(pipes, symbol(TILES_PER_BLOCK)), head(pipes))

@@ -17,10 +17,14 @@ from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import Nest, Workspace, has_frame, nests_of, workspaces_of
 from tf_autofuse.symbolic.size import is_static, symbols_of, to_cpp
-from tf_autofuse.tiling.cpp import (SOLVER, Field, case_texts, choice_lines, field_functions, nest_fields,
+from tf_autofuse.tiling.cpp import (Field, case_texts, choice_lines, field_functions, nest_fields,
                                     struct_text)
 from tf_autofuse.tiling.formula import PRELUDE
 from tf_autofuse.tiling.model import build_model
+from tf_autofuse.tiling.plan_text import (PINNED, include_lines, is_wrapped, plan_functions,
+                                          plan_signature)
+from tf_autofuse.tiling.settings import DEFAULTS, TilingSettings
+from tf_autofuse.tiling.solver_text import solver_text
 
 #: Bytes that a workspace begins at a multiple of: GM's access granule.
 WORKSPACE_ALIGN = 512
@@ -92,51 +96,58 @@ def tiling_header(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
     return "\n".join(lines + ["};", ""])
 
 
-def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph]) -> str:
+def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph],
+                     settings: TilingSettings = DEFAULTS) -> str:
     """The host functions of the tiling: everything behind AutofuseTilingData."""
     tiling = kernel_tiling(fused, impls)
-    head = "AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }\n"
-    signature = ["AUTOFUSE_EXPORT int32_t autofuse_tiling(",
-                 "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling,"
-                 " uint32_t* block_dim,",
-                 "    uint64_t* workspace_bytes) {",
-                 "  auto* t = static_cast<AutofuseTilingData*>(tiling);",
-                 "  *t = AutofuseTilingData{};",
-                 "  *block_dim = 0;",
-                 "  *workspace_bytes = 0;"]
-    parts = ["namespace {", "", PRELUDE, SOLVER]
-    if not has_frame(tiling.nests):
-        models = [build_model(i) for i in impls]
+    size = "AUTOFUSE_EXPORT int64_t autofuse_tiling_size(void) { return sizeof(AutofuseTilingData); }\n"
+    several = has_frame(tiling.nests)
+    parts = ["namespace {", "", PRELUDE, solver_text(settings)]
+    parts += [PINNED] if settings.measures else []
+    if several:
+        for nest, fields in zip(tiling.nests, tiling.fields):
+            parts.append(_nest_text(nest, fields, list(tiling.symbols), settings))
+        body = _kernel_lines(fused, tiling, settings) + ["}", ""]
+        named = [(f.name, f.name) for f in tiling.top]
+        named += [("n%d_%s" % (i, f.name), "n%d.%s" % (i, f.name)) for i, own in enumerate(tiling.fields)
+                  for f in own]
+    else:
         fields = tiling.fields[0]
-        parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData")
-        body = signature + choice_lines(models) + ["  *block_dim = t->block_dim;", "  return 0;", "}", ""]
-        parts += ["}  // namespace", "", head, "\n".join(body),
-                  field_functions([(f.name,) * 2 for f in fields])]
-        return "\n".join(parts)
-    for nest, fields in zip(tiling.nests, tiling.fields):
-        parts.append(_nest_text(nest, fields, list(tiling.symbols)))
-    named = [(f.name, f.name) for f in tiling.top]
-    named += [("n%d_%s" % (i, f.name), "n%d.%s" % (i, f.name)) for i, own in enumerate(tiling.fields)
-              for f in own]
-    body = signature + _kernel_lines(fused, tiling) + ["}", ""]
-    return "\n".join(parts + ["}  // namespace", "", head, "\n".join(body), field_functions(named)])
+        parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData", settings)
+        body = choice_lines([build_model(i) for i in impls], False, settings) + [
+            "  *block_dim = t->block_dim;", "  return 0;", "}", ""]
+        named = [(f.name,) * 2 for f in fields]
+    begin = ["  *t = AutofuseTilingData{};", "  *block_dim = 0;", "  *workspace_bytes = 0;"]
+    if is_wrapped(settings):
+        parts += ["\n".join(plan_signature(settings) + begin + body), "}  // namespace", "", size]
+        parts.append(plan_functions(settings, fused.name, len(fused.sizes), "\n".join(parts)))
+    else:
+        parts += ["}  // namespace", "", size, "\n".join(_SIGNATURE + begin + body)]
+    return "\n".join(include_lines(settings) + parts + [field_functions(named)])
 
 
-def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str]) -> str:
+_SIGNATURE = ["AUTOFUSE_EXPORT int32_t autofuse_tiling(",
+              "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
+              "    uint64_t* workspace_bytes) {",
+              "  auto* t = static_cast<AutofuseTilingData*>(tiling);"]
+
+
+def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str], settings: TilingSettings) -> str:
     """namespace nest<n>: its variants, and Plan, which also gives the cost of the plan."""
     models = [build_model(i) for i in nest.impls]
     struct = "AutofuseNest%d" % nest.number
-    lines = ["namespace nest%d {" % nest.number, ""] + case_texts(nest.impls, symbols, fields, struct)
+    lines = ["namespace nest%d {" % nest.number, ""]
+    lines += case_texts(nest.impls, symbols, fields, struct, settings)
+    pins = ", const AutofusePin* pins,\n             int32_t pin_count" if settings.measures else ""
     lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t," % struct,
-              "             double* cost) {",
+              "             double* cost%s) {" % pins,
               "  *t = %s{};" % struct, "  *cost = 0.0;"]
-    lines += choice_lines(models, bool(nest.impls[0].parts_symbol)) + ["  *cost = best.cost;", "  return 0;",
-                                                                       "}", "",
-                                     "}  // namespace nest%d" % nest.number, ""]
+    lines += choice_lines(models, bool(nest.impls[0].parts_symbol), settings, nest.number)
+    lines += ["  *cost = best.cost;", "  return 0;", "}", "", "}  // namespace nest%d" % nest.number, ""]
     return "\n".join(lines)
 
 
-def _kernel_lines(fused: FusedGraph, tiling: KernelTiling) -> List[str]:
+def _kernel_lines(fused: FusedGraph, tiling: KernelTiling, settings: TilingSettings) -> List[str]:
     lines = ["  int64_t values[%d] = {};" % max(1, len(tiling.symbols))]
     lines += ["  values[%d] = sizes[%d];" % (i, i) for i in range(len(fused.sizes))]
     lines.append("  double cost = 0.0;")
@@ -144,18 +155,19 @@ def _kernel_lines(fused: FusedGraph, tiling: KernelTiling) -> List[str]:
     for nest in tiling.nests:
         by_graph.setdefault(nest.graph, []).append(nest)
     for nests in by_graph.values():
-        lines += _graph_lines(nests, tiling)
+        lines += _graph_lines(nests, tiling, settings)
     lines += _order_lines(tiling)
     lines += _workspace_lines(tiling)
     return lines + ["  t->block_dim = static_cast<uint32_t>(launched);", "  *block_dim = t->block_dim;",
                     "  *workspace_bytes = static_cast<uint64_t>(t->workspace_bytes);", "  return 0;"]
 
 
-def _plan_call(nest: Nest) -> str:
-    return "nest%d::Plan(values, machine, &t->n%d, &cost)" % (nest.number, nest.number)
+def _plan_call(nest: Nest, settings: TilingSettings) -> str:
+    pins = ", pins, pin_count" if settings.measures else ""
+    return "nest%d::Plan(values, machine, &t->n%d, &cost%s)" % (nest.number, nest.number, pins)
 
 
-def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
+def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling, settings: TilingSettings) -> List[str]:
     """Plans for the nests of one graph; those of ways that are not taken end with block_dim 0."""
     ways: Dict[str, List[Nest]] = {}
     for nest in nests:
@@ -163,19 +175,21 @@ def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
     lines = ["  // %s" % nests[0].impls[0].graph.name]
     whole = ways["whole"][0] if "whole" in ways else None
     if len(ways) == 1 and whole:
-        return lines + ["  if (%s != 0) {" % _plan_call(whole), "    return 1;", "  }"]
+        return lines + ["  if (%s != 0) {" % _plan_call(whole, settings), "    return 1;", "  }"]
     indent = "  "
     if "empty" in ways:
         (empty,) = ways["empty"]
         lines += ["  if (%s) {" % _condition(empty.impls[0].reduced_size, tiling),
-                  "    if (%s != 0) {" % _plan_call(empty), "      return 1;", "    }", "  } else {"]
+                  "    if (%s != 0) {" % _plan_call(empty, settings), "      return 1;", "    }",
+                  "  } else {"]
         indent = "    "
-    inner = ["bool whole = %s;" % ("%s == 0" % _plan_call(whole) if whole else "false")]
+    inner = ["bool whole = %s;" % ("%s == 0" % _plan_call(whole, settings) if whole else "false")]
     if "parts" in ways:
-        inner += ["const double whole_cost = cost;"]
+        forced = settings.forced.way_of(nests[0].graph)
+        inner += [] if forced else ["const double whole_cost = cost;"]
         inner += ["bool parts = true;", "double parts_cost = 0.0;"]
         for nest in ways["parts"]:
-            inner += ["parts = parts && %s == 0;" % _plan_call(nest), "parts_cost += cost;"]
+            inner += ["parts = parts && %s == 0;" % _plan_call(nest, settings), "parts_cost += cost;"]
             inner += ["if (parts) {", "  values[%d] = CeilDiv(%s, Max(t->n%d.%s, 1));" % (
                 tiling.symbols.index(nest.impls[0].parts_symbol), _value(nest.impls[0].cut_size, tiling),
                 nest.number, nest.impls[0].tile_symbol)] if nest.impls[0].parts_symbol else []
@@ -185,7 +199,8 @@ def _graph_lines(nests: Sequence[Nest], tiling: KernelTiling) -> List[str]:
                     inner.append("  t->n%d.%s = values[%d];" % (nest.number, symbol,
                                                                 tiling.symbols.index(symbol)))
                 inner.append("}")
-        inner.append("if (parts && (!whole || parts_cost < whole_cost)) {")
+        better = {"whole": "!whole", "parts": "true", None: "(!whole || parts_cost < whole_cost)"}
+        inner.append("if (parts && %s) {" % better[forced])
         inner += ["  t->n%d = AutofuseNest%d{};" % (whole.number, whole.number)] if whole else []
         inner.append("} else {")
         inner += ["  t->n%d = AutofuseNest%d{};" % (n.number, n.number) for n in ways["parts"]]

@@ -99,6 +99,7 @@ struct Choice {
   int64_t tiles_per_block;
   int64_t block_dim;
   int64_t cores;
+  int64_t per_core;
 };
 
 static inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -118,35 +119,9 @@ bool Fits(const Case& c, int64_t tile, int64_t budget) {
   return c.UbBytes(tile) <= budget && c.WithinLimits(tile);
 }
 
-// The largest tile with at least one tile for each of `cores`, then the smallest with as few tiles per block.
+// The largest tile that fits, whole blocks of memory.
 template <class Case>
-Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  const int64_t cut = c.Cut();
-  const int64_t outer = c.Outer();
-  int64_t tiles = Min(CeilDiv(cores, outer), cut);
-  int64_t tile = Min(Min(largest, RoundTile<Case>(CeilDiv(cut, tiles), true)), cut);
-  int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
-  tiles = Min(per_block * cores / outer, cut);
-  tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
-  const int64_t total = outer * CeilDiv(cut, tile);
-  per_block = CeilDiv(total, cores);
-  const int64_t block_dim = CeilDiv(total, per_block);
-  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile,
-  per_block,
-                block_dim, cores};
-}
-
-inline Choice Cheaper(const Choice& candidate, const Choice& best) {
-  return candidate.cost < best.cost ? candidate : best;
-}
-
-template <class Case>
-Choice Solve(const Case& c, int64_t cores, int64_t ub_bytes) {
-  const Choice none{0.0, 0.0, -1, 0, 0, 0, 0};
-  const int64_t budget = ub_bytes - Case::kReserved;
-  if (!c.InnerWithin(budget) || !Fits(c, 1, budget)) {
-    return none;
-  }
+int64_t LargestTile(const Case& c, int64_t budget) {
   const int64_t most = Min(c.Cut(), budget);
   int64_t largest = most;
   if (!Fits(c, most, budget)) {
@@ -161,29 +136,101 @@ Choice Solve(const Case& c, int64_t cores, int64_t ub_bytes) {
       }
     }
   }
-  if (largest < c.Cut()) {
-    largest = RoundTile<Case>(largest, false);
-  }
-  Choice best = Candidate(c, largest, 1, budget);
-  for (int64_t d = 2; d < cores; d *= 2) {
-    best = Cheaper(Candidate(c, largest, d, budget), best);
-  }
-  best = Cheaper(Candidate(c, largest, cores, budget), best);
-  for (int64_t direction = -1; direction <= 1; direction += 2) {
-    for (;;) {
-      const int64_t step = best.cores <= 4 ? 1 : best.cores < 16 ? 2 : 4;
-      const int64_t d = best.cores + direction * step;
-      if (d < 1 || d > cores) {
-        break;
+  return largest < c.Cut() ? RoundTile<Case>(largest, false) : largest;
+}
+
+// The plan of one tile on up to `cores` cores.
+template <class Case>
+Choice Spread(const Case& c, int64_t tile, int64_t cores, int64_t per_core, int64_t budget) {
+  const int64_t total = c.Outer() * CeilDiv(c.Cut(), tile);
+  const int64_t per_block = CeilDiv(total, cores);
+  const int64_t block_dim = CeilDiv(total, per_block);
+  return Choice{c.Cost(tile, per_block, block_dim), D(c.UbBytes(tile)) / D(budget), Case::kKey, tile,
+                per_block, block_dim, cores, per_core};
+}
+
+// The largest tile in [smallest, largest] with `per_core` tiles for each of `cores`, then the smallest with as
+// few tiles per block.
+template <class Case>
+Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores, int64_t per_core,
+                 int64_t budget) {
+  const int64_t cut = c.Cut();
+  const int64_t outer = c.Outer();
+  int64_t tiles = Min(CeilDiv(cores * per_core, outer), cut);
+  int64_t tile = Min(Min(largest, RoundTile<Case>(CeilDiv(cut, tiles), true)), cut);
+  const int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
+  tiles = Min(per_block * cores / outer, cut);
+  tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
+  return Spread(c, Max(tile, smallest), cores, per_core, budget);
+}
+
+inline Choice Cheaper(const Choice& candidate, const Choice& best) {
+  return candidate.cost < best.cost ? candidate : best;
+}
+
+template <class Case>
+Choice Improved(const Case& c, int64_t largest, int64_t cores, int64_t budget, Choice best) {
+  for (int64_t round = 0; round < 32; ++round) {
+    const int64_t step = best.cores <= 4 ? 1 : best.cores < 16 ? 2 : 4;
+    const int64_t near[][2] = {{best.cores - step, best.per_core}, {best.cores + step, best.per_core},
+                               {best.cores - 1, best.per_core}, {best.cores + 1, best.per_core},
+                               {best.cores, best.per_core - 1}, {best.cores, best.per_core + 1}};
+    const double before = best.cost;
+    for (const auto& n : near) {
+      if (n[0] >= 1 && n[0] <= cores && n[1] >= 1) {
+        best = Cheaper(Candidate(c, 1, largest, n[0], n[1], budget), best);
+        if (best.cost < before) {
+          break;
+        }
       }
-      const Choice tried = Candidate(c, largest, d, budget);
-      if (!(tried.cost < best.cost)) {
-        break;
-      }
-      best = tried;
+    }
+    if (!(best.cost < before)) {
+      break;
     }
   }
   return best;
+}
+
+template <class Case>
+Choice WholeRows(const Case& c, int64_t largest, int64_t budget, const Choice& found) {
+  Choice best = found;
+  if (Case::kAlign == 1) {
+    const int64_t below = found.tile / Case::kRows * Case::kRows;
+    for (int64_t tile = below; tile <= below + Case::kRows; tile += Case::kRows) {
+      if (tile >= 1 && tile <= largest) {
+        best = Cheaper(Spread(c, tile, found.cores, found.per_core, budget), best);
+      }
+    }
+  }
+  return best;
+}
+
+// Cores by doubling with one tile each, then tiles for each by doubling, then neighbours.
+template <class Case>
+Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
+  Choice best = Candidate(c, 1, largest, cores, 1, budget);
+  for (int64_t d = 1; d < cores; d *= 2) {
+    best = Cheaper(Candidate(c, 1, largest, d, 1, budget), best);
+  }
+  int64_t tile = best.tile;
+  for (int64_t p = 2; p <= 64; p *= 2) {
+    const Choice tried = Candidate(c, 1, largest, best.cores, p, budget);
+    if (tried.tile == tile) {
+      continue;
+    }
+    tile = tried.tile;
+    best = Cheaper(tried, best);
+  }
+  return WholeRows(c, largest, budget, Improved(c, largest, cores, budget, best));
+}
+
+template <class Case>
+Choice Solve(const Case& c, int64_t cores, int64_t ub_bytes) {
+  const int64_t budget = ub_bytes - Case::kReserved;
+  if (!c.InnerWithin(budget) || !Fits(c, 1, budget)) {
+    return Choice{0.0, 0.0, -1, 0, 0, 0, 0, 0};
+  }
+  return Search(c, LargestTile(c, budget), cores, budget);
 }
 
 // The better of two variants' choices; `best` on a tie.
@@ -217,6 +264,7 @@ struct Case0 {
   static constexpr int32_t kKey = 0;
   static constexpr int64_t kAlign = 8;
   static constexpr int64_t kLine = 128;
+  static constexpr int64_t kRows = 8;
   static constexpr int64_t kReserved = 0;
   int64_t s0;
   int64_t s1;
@@ -283,6 +331,7 @@ struct Case1 {
   static constexpr int32_t kKey = 1;
   static constexpr int64_t kAlign = 1;
   static constexpr int64_t kLine = 1;
+  static constexpr int64_t kRows = 8;
   static constexpr int64_t kReserved = 0;
   int64_t s0;
   int64_t s1;
@@ -362,7 +411,7 @@ AUTOFUSE_EXPORT int32_t autofuse_tiling(
   }
   const int64_t cores = Max(machine->core_num, 1);
   const int64_t ub_bytes = static_cast<int64_t>(machine->ub_size);
-  Choice best{0.0, 0.0, -1, 0, 0, 0, 0};
+  Choice best{0.0, 0.0, -1, 0, 0, 0, 0, 0};
   if (case0.Applies()) {
     best = Better(Solve(case0, cores, ub_bytes), best);
   }

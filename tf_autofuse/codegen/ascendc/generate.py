@@ -32,7 +32,9 @@ from tf_autofuse.machine import Machine
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import has_frame, nests_of
 from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
+from tf_autofuse.tiling.forced import forced_of
 from tf_autofuse.tiling.nests import STATUS_BYTES, tiling_functions, tiling_header
+from tf_autofuse.tiling.settings import settings_of
 
 __all__ = ["CodegenRefusal", "KernelSources", "generate"]
 
@@ -57,6 +59,7 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         nests = nests_of(fused, impls)
     except ValueError as error:
         raise CodegenRefusal(str(error))
+    settings = settings_of(config)._replace(forced=forced_of(config, fused.name, nests))
     tensors = fused.inputs + fused.outputs
     base = {
         "name": comment(fused.name)[3:],
@@ -70,7 +73,12 @@ def generate(fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine, co
         (TILING_HEADER, tiling_header(fused, impls)),
         (
             HOST_SOURCE,
-            render_text("host.cpp.j2", base, tiling=tiling_functions(fused, impls), **shape_values(fused)),
+            render_text(
+                "host.cpp.j2",
+                base,
+                tiling=tiling_functions(fused, impls, settings),
+                **shape_values(fused),
+            ),
         ),
         (
             TWIN_SOURCE,

@@ -1,0 +1,38 @@
+"""Tilings measured by launches through ACL, against the stand-in."""
+import pytest
+
+from tests.codegen import regions
+from tests.codegen.conftest import MACHINE
+from tests.runtime.test_acl import inputs_of, library, runtime, standin  # noqa: F401
+from tf_autofuse.build.kernels import BuildSettings, build_kernels
+from tf_autofuse.codegen.ascendc.generate import generate
+from tf_autofuse.config import Config
+from tf_autofuse.profiling import pgo
+from tf_autofuse.runtime import npu, registry
+from tf_autofuse.schedule.schedule import schedule
+
+pytestmark = pytest.mark.once
+CONFIG = Config(enable_pgo=True)
+
+
+def test_candidates_are_launched_and_the_fastest_is_kept(runtime, tmp_path, monkeypatch):  # noqa: F811
+    fused = regions.symbolic().fused
+    impls = schedule(fused.graphs[0], MACHINE)
+    sources = generate(fused, impls, MACHINE, CONFIG)
+    (binary,) = build_kernels([sources], BuildSettings(cache_dir=str(tmp_path)))
+    kernel = npu.NpuKernel(binary.library, sources.symbol, registry.library_of(binary, fused), fused)
+    inputs = inputs_of(kernel)
+    monkeypatch.setattr(pgo, "LAUNCHES", 2)
+    launched = []
+    run = npu.run
+
+    def counted(*arguments):
+        launched.append(kernel.library.tiling([7], *MACHINE.launch_limits).block_dim)
+        return run(*arguments)
+
+    monkeypatch.setattr(npu, "run", counted)
+    measure = pgo.on_device(runtime, kernel, inputs, MACHINE)
+    tuned = pgo.tune(kernel.library, fused, impls, [x.shape for x in inputs], MACHINE, CONFIG, measure)
+    assert tuned.fresh and 0 < tuned.best[0].time <= tuned.solved
+    assert len(launched) >= 2 * len(tuned.best) and len(set(launched)) > 1
+    assert launched[::2] == launched[1::2], "each plan is launched twice"
