@@ -1,4 +1,5 @@
-"""--replace_kernel: which folder and files are taken, what is said where there are none, and that keys follow."""
+"""--replace_kernel: which folder and files are taken, what is said where there are none, and that keys
+follow."""
 import pytest
 
 from tests.codegen import regions

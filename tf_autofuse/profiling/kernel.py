@@ -29,8 +29,8 @@ class Modelled(NamedTuple):
 
 def model_kernel(library: KernelLibrary, inputs: Sequence[np.ndarray], output_dtypes: Sequence[np.dtype],
                  machine: Machine, plan: Optional[Tiling] = None) -> Modelled:
-    """plan: by default the library's own. Raises KernelError where the kernel does not take the inputs, breaks a rule of the twin, or records
-    more than MOST_RECORDS."""
+    """plan: by default the library's own. Raises KernelError where the kernel does not take the inputs,
+    breaks a rule of the twin, or records more than MOST_RECORDS."""
     inputs = [np.require(x, requirements="C") for x in inputs]
     shape = library.shape([x.shape for x in inputs])
     if shape.failed:

@@ -161,8 +161,8 @@ def tune_built(library: KernelLibrary, fused: FusedGraph, impls: Sequence[ImplGr
     more: one warning, and the solver's plans are used."""
     dims = hinted_dims(fused)
     if dims is None:
-        diagnostics.inform(1, config, "PGO: the dims of %s are not known yet; they are measured when the kernel "
-                           "is loaded the next time" % fused.name)
+        diagnostics.inform(1, config, "PGO: the dims of %s are not known yet; they are measured when a graph "
+                           "finds the kernel the next time" % fused.name)
     else:
         _tune_safely(library, fused, impls, dims, machine, config)
 
@@ -171,8 +171,8 @@ def tune_asked(library: KernelLibrary, fused: FusedGraph, scheduled: Callable[[]
                machine: Machine, config) -> None:
     """`tune` for the shapes that the kernel has met in this and in earlier processes and that are not
     measured, the latest MOST_SHAPES. scheduled() is called where there are any."""
-    known = _measured(library.path)
-    asked = [s for s in library.asked_sizes(*machine.launch_limits) if _name(s, machine.launch_limits) not in known]
+    known, limits = _measured(library.path), machine.launch_limits
+    asked = [s for s in library.asked_sizes(*limits) if _name(s, limits) not in known]
     impls = scheduled() if asked else ()
     for sizes in asked[:MOST_SHAPES]:
         values = {v.name: value for v, value in zip(fused.sizes, sizes)}

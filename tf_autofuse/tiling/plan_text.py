@@ -203,7 +203,8 @@ Choice Pinned(const Case& c, const AutofusePin& pin, int64_t cores, int64_t ub_b
 """
 
 
-def kept_sizes(path: str, size_count: int, tiling_bytes: int, limits: Tuple[int, int]) -> List[Tuple[int, ...]]:
+def kept_sizes(path: str, size_count: int, tiling_bytes: int,
+               limits: Tuple[int, int]) -> List[Tuple[int, ...]]:
     """The shapes that a file of plans has for a machine's (cores, bytes of UB), each once, the newest first:
     what a kernel was asked for. What is no whole record is left out; nothing is checked, since plans are not
     read here. Raises OSError where there is no file."""
