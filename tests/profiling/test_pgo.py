@@ -1,5 +1,7 @@
 """PGO: what is measured, that the fastest is kept and used, once a kernel, in later processes too."""
 import json
+import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -30,11 +32,13 @@ CONFIG = Config(enable_pgo=True)
 
 
 class Kernel:
-    def __init__(self, fused, folder):
+    def __init__(self, name, fused, built, folder):
+        """built: it in the run's cache; the copy in `folder` has neither plans nor a record yet."""
         self.fused = fused
         self.impls = [i for g in fused.graphs for i in schedule(g, MACHINE)]
-        (self.binary,) = build_kernels([generate(fused, self.impls, MACHINE, CONFIG)],
-                                       BuildSettings(cache_dir=str(folder)))
+        path = str(folder / (name + ".so"))
+        shutil.copy(built.library, path)
+        self.binary = replace(built, library=path)
         self.library = registry.library_of(self.binary, fused)
 
     def tune(self, dims, config=CONFIG, measure=None):
@@ -42,10 +46,27 @@ class Kernel:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernels")
-    return {"pointwise": Kernel(regions.GOLDEN["symbolic"]().fused, folder),
-            "softmax": Kernel(families.families()["softmax"].fused, folder)}
+def fresh(tmp_path_factory):
+    """fresh(name): a kernel that nothing was measured of, 'pointwise' or 'softmax'."""
+    settings = BuildSettings(
+        cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path_factory.mktemp("cache")))
+    graphs = {"pointwise": regions.GOLDEN["symbolic"]().fused,
+              "softmax": families.families()["softmax"].fused}
+    sources = [generate(f, [i for g in f.graphs for i in schedule(g, MACHINE)], MACHINE, CONFIG)
+               for f in graphs.values()]
+    built = dict(zip(graphs, build_kernels(sources, settings)))
+    return lambda name: Kernel(name, graphs[name], built[name], tmp_path_factory.mktemp("kernel"))
+
+
+@pytest.fixture(scope="module")
+def made(fresh):
+    return {name: fresh(name) for name in ("pointwise", "softmax")}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Each candidate runs on the twin."""
+    monkeypatch.setattr(candidates_module, "MOST_CANDIDATES", 5)
 
 
 def test_steps_double_up_to_the_largest():
@@ -66,7 +87,7 @@ def problem(name="public_example"):
     return Solver([build_model(i) for i in impls], [v.name for v in fused.sizes])
 
 
-def test_candidates_are_legal_distinct_and_in_the_models_order():
+def test_candidates_are_legal_distinct_and_in_the_models_order(monkeypatch):
     for way in (CORE_SELECT, PRUNING):
         found = candidates(problem(), {}, *MACHINE.launch_limits, way, 16)
         assert 2 <= len(found) <= candidates_module.MOST_CANDIDATES
@@ -75,10 +96,10 @@ def test_candidates_are_legal_distinct_and_in_the_models_order():
         assert costs == sorted(costs)
         if way == PRUNING:
             assert costs[-1] <= candidates_module.PRUNED * costs[0]
-        else:
-            assert {1, 2, 4} <= {c.cores for c in found}
+    monkeypatch.setattr(candidates_module, "MOST_CANDIDATES", 24)
     fine = candidates(problem(), {}, *MACHINE.launch_limits, CORE_SELECT, 1)
-    assert len(fine) > len(candidates(problem(), {}, *MACHINE.launch_limits, CORE_SELECT, 16))
+    coarse = candidates(problem(), {}, *MACHINE.launch_limits, CORE_SELECT, 16)
+    assert len(fine) == 24 > len(coarse) and {1, 2, 4} <= {c.cores for c in coarse}
 
 
 def plan_of(kernel, sizes):
@@ -110,10 +131,13 @@ def test_what_measures_decides(made):
     """A measure that likes what the model does not: the choice follows the measure."""
     kernel = made["pointwise"]
     dims = rows(1024)
-    tuned = kernel.tune(dims, Config(enable_pgo=True, pgo_topn=0), lambda plan: abs(plan.block_dim - 2) + 1.0)
-    assert tuned.best[0].time == 1.0
-    assert kernel.library.tiling(kernel.library.shape(dims).sizes, *MACHINE.launch_limits).block_dim == 2
-    assert len(tuned.best) > CONFIG.pgo_topn
+    sizes = kernel.library.shape(dims).sizes
+    solved = kernel.library.tiling(sizes, *MACHINE.launch_limits).block_dim
+    tuned = kernel.tune(dims, Config(enable_pgo=True, pgo_topn=0),
+                        lambda plan: 1.0 + (plan.block_dim == solved))
+    assert tuned.best[0].time == 1.0 < tuned.solved
+    assert kernel.library.tiling(sizes, *MACHINE.launch_limits).block_dim != solved
+    assert len(tuned.best) == 6 > CONFIG.pgo_topn
 
     def broken(plan):
         raise KernelError("no")
@@ -173,16 +197,17 @@ def test_shapes_that_a_kernel_has_met_are_measured_when_it_is_found_again(made, 
         return tune(library, fused, impls, dims, *others)
 
     monkeypatch.setattr(pgo, "tune", counted)
-    monkeypatch.setattr(candidates_module, "MOST_CANDIDATES", 2)
     for _ in range(2):
         pgo.tune_asked(kernel.library, kernel.fused, lambda: kernel.impls, MACHINE, CONFIG)
     assert rows(334) == seen[0] and rows(333) == seen[1]
     assert len(seen) == len(set(map(str, seen))), "each once"
 
 
-def test_the_store_measures_what_it_builds_and_what_it_finds(tmp_path):
-    fused = regions.GOLDEN["symbolic"]().fused
-    config = Config(enable_pgo=True, cache_dir=str(tmp_path), pgo_step_max=16)
+def test_the_store_measures_what_it_builds_and_what_it_finds(fresh, tmp_path, monkeypatch):
+    kernel = fresh("pointwise")
+    monkeypatch.setattr(kernel_store, "build_kernels", lambda sources, settings: [kernel.binary])
+    fused = kernel.fused
+    config = Config(enable_pgo=True, cache_dir=str(tmp_path))
     body = Body(fused)
     kernel_store.forget()
     store = kernel_store.KernelStore(kernel_store.Recipe(target_named("ascend"), MACHINE, config))
@@ -195,6 +220,5 @@ def test_the_store_measures_what_it_builds_and_what_it_finds(tmp_path):
     assert {name.split("@")[0] for name in built} == {"7"}, "the hint"
     registry.library_of(binary, fused).tiling([50], *MACHINE.launch_limits)
     assert measured() == built
-    kernel_store.forget()
     assert store.find([body])
     assert {name.split("@")[0] for name in measured()} == {"7", "50"}

@@ -1,4 +1,8 @@
 """Tilings measured by launches through ACL, against the stand-in."""
+import os
+import shutil
+from dataclasses import replace
+
 import pytest
 
 from tests.codegen import regions
@@ -10,6 +14,7 @@ from tf_autofuse.config import Config
 from tf_autofuse.profiling import pgo
 from tf_autofuse.runtime import npu, registry
 from tf_autofuse.schedule.schedule import schedule
+from tf_autofuse.tiling import candidates
 
 pytestmark = pytest.mark.once
 CONFIG = Config(enable_pgo=True)
@@ -19,10 +24,14 @@ def test_candidates_are_launched_and_the_fastest_is_kept(runtime, tmp_path, monk
     fused = regions.symbolic().fused
     impls = schedule(fused.graphs[0], MACHINE)
     sources = generate(fused, impls, MACHINE, CONFIG)
-    (binary,) = build_kernels([sources], BuildSettings(cache_dir=str(tmp_path)))
+    settings = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path))
+    (binary,) = build_kernels([sources], settings)
+    # A copy: nothing was measured of it yet.
+    binary = replace(binary, library=shutil.copy(binary.library, str(tmp_path / "kernel.so")))
     kernel = npu.NpuKernel(binary.library, sources.symbol, registry.library_of(binary, fused), fused)
     inputs = inputs_of(kernel)
     monkeypatch.setattr(pgo, "LAUNCHES", 2)
+    monkeypatch.setattr(candidates, "MOST_CANDIDATES", 5)
     launched = []
     run = npu.run
 

@@ -36,6 +36,7 @@ from tf_autofuse.runtime.acl import AclRuntime
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import Nest, has_frame, nests_of
+from tf_autofuse.symbolic.guards import GuardFailure
 from tf_autofuse.symbolic.size import Size, evaluate, is_static, symbols_of
 from tf_autofuse.tiling.candidates import Candidate, candidates
 from tf_autofuse.tiling.cpp import kernel_symbols
@@ -183,7 +184,7 @@ def tune_asked(library: KernelLibrary, fused: FusedGraph, scheduled: Callable[[]
 def _tune_safely(library, fused, impls, dims, machine, config) -> Optional[Tuned]:
     try:
         tuned = tune(library, fused, impls, dims, machine, config)
-    except (KernelError, ValueError, OSError, Timeout) as error:
+    except (KernelError, GuardFailure, ValueError, OSError, Timeout) as error:
         diagnostics.warn_once(
             "pgo " + fused.name, "PGO could not measure %s: %s" % (fused.name, error),
             "the solver's own tilings are used; unset --autofuse_enable_pgo (AUTOFUSE_FLAGS)")

@@ -13,8 +13,8 @@ from tf_autofuse.ops.schema import AscOp
 from tf_autofuse.schedule.impl_graph import (BroadcastPlan, ElementPlan, GatherPlan, ImplGraph, PadPlan,
                                              ReducePlan,
                                              TransferPlan, TransposePlan)
-from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, product, substitute,
-                                       symbol)
+from tf_autofuse.symbolic.size import (Size, align_up, ceil_div, floor_div, is_static, maximum, product,
+                                       substitute, symbol)
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.formula import Formula, choose, larger, of, total
 from tf_autofuse.tiling.helper_costs import HELPERS
@@ -193,7 +193,7 @@ def vector_cost(impl: ImplGraph, node: AscNode, plan, ops: Mapping[str, AscOp]) 
         columns = align_up(plan.cols, 32 // node.y.dtype.bytes)
         return linear("TransDataTo5HD", node.y.dtype, rows * columns)
     if isinstance(plan, ReducePlan):
-        return reduce_cost(plan, dtype)
+        return reduce_cost(plan, dtype, node.type)
     if isinstance(plan, PadPlan):
         return linear("GatherMask", node.y.dtype, plan.rows * plan.row)
     assert isinstance(plan, ElementPlan)
@@ -218,13 +218,72 @@ def _cast_row(api: str, source: DType, target: DType) -> str:
     return known.get((source.name, target.name), api)
 
 
-def reduce_cost(plan: ReducePlan, dtype: DType) -> Formula:
-    """Cycles of one step of a reduction, as its helper makes it up: rows are added one to the other, and what
-    is left of a row, one vector register, is reduced by one instruction."""
-    once = linear("Add", dtype, plan.rows * plan.cols)
-    if plan.kind == "last":
-        once = once + linear("WholeReduceSum", dtype, plan.rows * (256 // dtype.bytes))
-    return of(product(d.size for d in plan.outer)) * once
+#: Bytes of a repeat; rows of a result that ReduceLast works out together; bytes that it and ReduceFirst fold
+#: into at once (npu_kernels/include/autofuse/fold.h, reduce.h).
+_REPEAT, _FOLD_ROWS, _FOLD_BYTES = 256, 32, 8192
+
+
+def reduce_cost(plan: ReducePlan, dtype: DType, type_: str) -> Formula:
+    """Cycles of one step of a reduction, instruction by instruction as its helper makes it up. type_: of the
+    node."""
+    fold = _reduce_last(plan, dtype, type_) if plan.kind == "last" else _reduce_first(plan, dtype)
+    return of(product(d.size for d in plan.outer)) * fold
+
+
+def _instructions(api: str, dtype: DType, count, elements) -> Formula:
+    """Cycles of `count` vector instructions over `elements` elements in all."""
+    cost = table.VECTOR[api].of(dtype)
+    return of(cost.b) * count + of(cost.k) * elements
+
+
+def _halvings(size: Size, one: int, most: int) -> Formula:
+    """How often `one` can be doubled without getting more than size or `most`."""
+    steps = []
+    doubled = 2 * one
+    while doubled <= most:
+        steps.append(choose(size, doubled, 0.0, 1.0))
+        doubled *= 2
+    return total(steps)
+
+
+def _reduce_last(plan: ReducePlan, dtype: DType, type_: str) -> Formula:
+    """Rows to a repeat each, by columns of lanes for 32 rows together or row by row, whichever takes fewer
+    instructions; then the repeats to one element each. A Sum of at most a repeat is one instruction."""
+    rows, cols, lanes = plan.rows, plan.cols, _REPEAT // dtype.bytes
+    most = _FOLD_BYTES // dtype.bytes
+    groups, columns = of(ceil_div(rows, _FOLD_ROWS)), ceil_div(cols, lanes)
+    together = groups * columns
+    wide = choose(cols, most, cols, most)
+    steps = choose(cols, lanes + 1, 1.0, larger(2.0, ceil_div(cols, most))) + _halvings(cols, lanes, most)
+    alone = of(rows) * steps
+    fold = choose(
+        alone, together,
+        _instructions("Add", dtype, alone, of(rows) * (of(cols) + wide))
+        + _instructions("Duplicate", dtype, rows, of(rows) * wide),
+        _instructions("Add", dtype, together, rows * columns * lanes)
+        + _instructions("Duplicate", dtype, groups, rows * lanes))
+    if not dtype.is_floating:
+        blocks = ceil_div(rows, 16)
+        turned = _instructions("Copy", dtype, blocks, blocks * 16 * (32 // dtype.bytes))
+        return fold + _instructions("Add", dtype, groups * 3.0 + of(blocks) * 4.0, rows * lanes) + turned
+    last = _instructions("WholeReduceSum" if type_ in ("Sum", "Mean") else "WholeReduceMax", dtype, groups,
+                         rows * lanes)
+    if type_ not in ("Sum", "Mean"):
+        return fold + last
+    return choose(cols, lanes + 1, last + _instructions("Adds", dtype, 1, rows), fold + last)
+
+
+def _reduce_first(plan: ReducePlan, dtype: DType) -> Formula:
+    """As many rows at once as are 8 KiB, then these in halves."""
+    rows, elements = plan.rows, plan.rows * plan.cols
+    most = _FOLD_BYTES // dtype.bytes
+    limit = _FOLD_BYTES // 32
+    halves = choose(elements, most, _halvings(rows, 1, limit),
+                    _halvings(floor_div(most, maximum(plan.cols, 1)), 1, limit))
+    adds = of(ceil_div(elements, most)) + halves
+    at_once = choose(elements, most, elements, most)
+    return _instructions("Add", dtype, adds, of(elements) + at_once) + _instructions("Duplicate", dtype, 1,
+                                                                                    at_once)
 
 
 def _copies(dtype: DType, rows: Size, row: Size) -> Formula:
