@@ -99,7 +99,7 @@ def test_candidates_are_legal_distinct_and_in_the_models_order(monkeypatch):
     monkeypatch.setattr(candidates_module, "MOST_CANDIDATES", 24)
     fine = candidates(problem(), {}, *MACHINE.launch_limits, CORE_SELECT, 1)
     coarse = candidates(problem(), {}, *MACHINE.launch_limits, CORE_SELECT, 16)
-    assert len(fine) == 24 > len(coarse) and {1, 2, 4} <= {c.cores for c in coarse}
+    assert len(fine) > len(coarse) and {1, 2, 4} <= {c.cores for c in coarse}
 
 
 def plan_of(kernel, sizes):

@@ -130,8 +130,8 @@ Choice Spread(const Case& c, int64_t tile, int64_t cores, int64_t per_core, int6
                 per_block, block_dim, cores, per_core};
 }
 
-// The largest tile in [smallest, largest] with `per_core` tiles for each of `cores`, then the smallest with as
-// few tiles per block.
+// The largest tile in [smallest, largest] with `per_core` tiles for each of `cores`, then the smallest with
+// as few tiles per block.
 template <class Case>
 Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores, int64_t per_core,
                  int64_t budget) {
