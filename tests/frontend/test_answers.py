@@ -94,7 +94,9 @@ def test_stamps_are_in_the_key(monkeypatch):
 
 def test_no_key_where_every_stage_is_to_run_or_something_cannot_be_told():
     assert key(config=Config(strict=True)) is None
-    assert key(config=Config(codegen_compile_debug=True)) is None
+    for settings in ({"codegen_compile_debug": True}, {"enable_pgo": True}, {"replace_kernel": "folder"},
+                     {"force_tiling_case": "1"}, {"force_schedule_result": 0}):
+        assert key(config=Config(**settings)) is None, settings
     odd = columns()
     odd["attrs"][0]["odd"] = object()
     assert key(odd) is None

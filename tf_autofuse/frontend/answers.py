@@ -38,7 +38,9 @@ class Answer(NamedTuple):
 def key_of(columns: Dict[str, Any], config: Config, target: str) -> Optional[str]:
     """32 hex digits; None where the columns hold what can't be told, or where the settings want every
     stage to run."""
-    if config.strict or config.codegen_compile_debug:
+    # Checks and dumps; shapes to be measured; a folder that may have changed; names to be reported.
+    if (config.strict or config.codegen_compile_debug or config.enable_pgo or config.replace_kernel
+            or config.force_tiling_case or config.force_schedule_result >= 0):
         return None
     digest = hashlib.blake2b(digest_size=16)
     settings = tuple((row.field, repr(getattr(config, row.field))) for row in ROWS)
