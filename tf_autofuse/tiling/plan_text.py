@@ -50,6 +50,7 @@ PlanRecord plan_table[kMostPlans];
 std::atomic<uint32_t> plan_count{0};
 std::atomic<bool> plans_loaded{false};
 std::atomic_flag plans_lock = ATOMIC_FLAG_INIT;
+bool plans_appendable = true;  // under the lock
 
 struct PlansLock {
   PlansLock() {
@@ -115,7 +116,7 @@ void LoadPlans() {
               "They are made again.\\n",
               path, count);
       if (ftruncate(file, static_cast<off_t>(count) * static_cast<off_t>(sizeof(PlanRecord))) != 0) {
-        count = kMostPlans;  // what is appended behind the damage would not be read
+        plans_appendable = false;  // what is appended behind the damage would not be read
       }
     }
     plan_count.store(count, std::memory_order_release);
@@ -160,7 +161,7 @@ void KeepPlan(const int64_t* sizes, const AutofuseMachine* machine, const Autofu
   r.check = CheckOf(r);
   plan_count.store(count + 1, std::memory_order_release);
   char path[4096];
-  const int file = on_disk ? OpenPlans(O_RDWR | O_CREAT | O_APPEND, path, sizeof(path)) : -1;
+  const int file = on_disk && plans_appendable ? OpenPlans(O_RDWR | O_CREAT | O_APPEND, path, sizeof(path)) : -1;
   if (file >= 0) {
     const off_t end = lseek(file, 0, SEEK_END);
     const off_t bytes = static_cast<off_t>(sizeof(PlanRecord));
