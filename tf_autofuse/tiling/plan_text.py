@@ -161,7 +161,8 @@ void KeepPlan(const int64_t* sizes, const AutofuseMachine* machine, const Autofu
   r.check = CheckOf(r);
   plan_count.store(count + 1, std::memory_order_release);
   char path[4096];
-  const int file = on_disk && plans_appendable ? OpenPlans(O_RDWR | O_CREAT | O_APPEND, path, sizeof(path)) : -1;
+  const int flags = O_RDWR | O_CREAT | O_APPEND;
+  const int file = on_disk && plans_appendable ? OpenPlans(flags, path, sizeof(path)) : -1;
   if (file >= 0) {
     const off_t end = lseek(file, 0, SEEK_END);
     const off_t bytes = static_cast<off_t>(sizeof(PlanRecord));
