@@ -48,6 +48,29 @@ class _Commands(click.Group):
         return super().resolve_command(context, arguments)
 
 
+class _ScriptCommand(click.Command):
+    """A command whose options stand before a script, and whatever follows that is the script's."""
+
+    def parse_args(self, context, arguments):
+        result = super().parse_args(context, arguments)
+        script = context.params.get("script") or context.params.get("source") or ""
+        if script.startswith("-"):
+            names = [name for option in self.params for name in option.opts]
+            known = [name for name in names if name.startswith("-")] + ["--help"]
+            name = script.split("=")[0]
+            nearest = nearest_of(name, known)
+            raise UserError(
+                "%s has no option %s%s; its options are: %s"
+                % (
+                    self.name,
+                    name,
+                    " (did you mean %s?)" % nearest if nearest else "",
+                    ", ".join(known),
+                )
+            )
+        return result
+
+
 class _Run:
     """A script to run once click has let go of the command line: click treats some exceptions as its own."""
 
@@ -134,7 +157,7 @@ def cli():
     """
 
 
-@cli.command(context_settings=_PASS_ON)
+@cli.command(cls=_ScriptCommand, context_settings=_PASS_ON)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(script, arguments):
@@ -142,7 +165,7 @@ def run(script, arguments):
     return _Run(script, arguments)
 
 
-@cli.command(context_settings=_PASS_ON)
+@cli.command(cls=_ScriptCommand, context_settings=_PASS_ON)
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def explain(script, arguments):
@@ -186,7 +209,7 @@ def doctor(context, as_json):
     context.exit(1 if any(finding.status == checks.PROBLEM for finding in findings) else 0)
 
 
-@cli.command(context_settings=_PASS_ON)
+@cli.command(cls=_ScriptCommand, context_settings=_PASS_ON)
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 @click.option("--soc", default="", help="The chip to model; default: Ascend910B4-1.")
 @click.option("--model", type=click.Choice(["analytic", "simulator"]), default="analytic", help=_MODEL_HELP)
@@ -206,7 +229,7 @@ def compare(as_json, soc, model, script, arguments):
         comparing.render(result, _console())
 
 
-@cli.command(context_settings=_PASS_ON)
+@cli.command(cls=_ScriptCommand, context_settings=_PASS_ON)
 @click.option("-o", "folder", default="", help="The folder to write; needed.")
 @click.option(
     "--outputs", default="", help="Of a graph: the tensors to keep, with commas; default: all unread."

@@ -124,3 +124,46 @@ def test_options_that_are_wrong_are_named_and_the_others_count(graph, tmp_path, 
     (text,) = [r.getMessage() for r in caplog.records if "profiling_options" in r.getMessage()]
     assert "did you mean output?" in text and "task_trace is 'yes'" in text
     assert profiles_below(tmp_path)
+
+
+def test_every_signature_tells_its_ops(graph, tmp_path):
+    with graph.as_default():
+        other = tf.exp(graph.x, name="other")
+    with v1.Session(config=config(tmp_path)) as session:
+        run(graph, session)
+        session.run(other, {graph.x: np.zeros((2, 16))})
+        session.run([graph.y, other], {graph.x: np.zeros((2, 16))})
+    (folder,) = profiles_below(tmp_path)
+    ops = read(folder).ops
+    assert {op.run for op in ops} == {0, 1, 2} and all(op.op for op in ops)
+
+
+def test_callables_are_profiled_and_give_what_they_gave(graph, tmp_path):
+    from tensorflow.core.protobuf import config_pb2
+
+    options = config_pb2.CallableOptions()
+    options.feed.append(graph.x.name)
+    options.fetch.extend([graph.y.name, "Abs:0"])
+    options.target.append(graph.y.op.name)
+    value = -np.ones((3, 16), np.float32)
+    with v1.Session(graph=graph) as session:
+        expected = session._make_callable_from_options(options)(value)
+    with v1.Session(graph=graph, config=config(tmp_path)) as session:
+        traced = session._make_callable_from_options(options)
+        metadata = config_pb2.RunMetadata()
+        for found in (traced(value), traced(value, run_metadata=metadata)):
+            assert len(found) == 2 and all((a == b).all() for a, b in zip(found, expected))
+        assert metadata.step_stats.dev_stats
+    (folder,) = profiles_below(tmp_path)
+    assert {op.run for op in read(folder).ops} == {0, 1}
+
+
+def test_keras_training_is_profiled(tmp_path):
+    with v1.Graph().as_default(), v1.Session(config=config(tmp_path)) as session:
+        v1.keras.backend.set_session(session)
+        model = v1.keras.Sequential([v1.keras.layers.Dense(3, activation="relu", input_shape=(5,))])
+        model.compile("sgd", "mse")
+        model.fit(np.ones((8, 5)), np.ones((8, 3)), batch_size=4, epochs=1, verbose=0)
+    v1.keras.backend.clear_session()
+    kinds = [op.op for folder in profiles_below(tmp_path) for op in read(folder).ops]
+    assert kinds.count("ReluGrad") == 2

@@ -98,6 +98,19 @@ def test_original_ops_run_until_the_kernel_is_there(fresh, monkeypatch):
     assert stats() == (5, 3)
 
 
+def test_verbose_says_what_is_built_in_the_background(fresh, monkeypatch, caplog):
+    monkeypatch.setenv("AUTOFUSE_VERBOSE", "1")
+    gate, shop = gated(monkeypatch, "async")
+    with caplog.at_level(logging.INFO, logger="tf_autofuse"):
+        Chain(0.371).check()
+        pending = list(shop._pending)
+        gate.open.release()
+        assert shop.wait(pending)
+        Chain(0.371).check()
+    first, second = [r.getMessage() for r in caplog.records if "nodes fused into 1 op " in r.getMessage()]
+    assert "; building 1 kernel in the background" in first and "background" not in second
+
+
 def test_a_session_is_closed_while_its_kernel_is_built(fresh, monkeypatch):
     gate, shop = gated(monkeypatch, "async")
     chain = Chain(0.38)

@@ -191,8 +191,9 @@ def _tell(
     for edit in edits:
         members = ", ".join(names[node] for node in edit["nodes"])
         diagnostics.inform(2, config, "%s: %s" % (edit["name"], members))
-    text = "%s: %d of %d nodes fused into %d ops (%.0f ms)" % (
-        graph, sum(len(edit["nodes"]) for edit in edits), len(names), len(edits), 1e3 * seconds)
+    text = "%s: %d of %d nodes fused into %d op%s (%.0f ms)" % (
+        graph, sum(len(edit["nodes"]) for edit in edits), len(names), len(edits),
+        "" if len(edits) == 1 else "s", 1e3 * seconds)
     if pending:
         text += "; building %d kernel%s in the background, TensorFlow's own ops run until then" % (
             pending, "s" if pending > 1 else "")

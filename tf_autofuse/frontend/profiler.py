@@ -28,25 +28,56 @@ _override: List[Callable[[Any], Any]] = []
 
 
 def install() -> None:
-    """Wraps BaseSession.run, once."""
+    """Wraps BaseSession.run and the callables that Keras runs its graphs by, once."""
     from tensorflow.python.client.session import BaseSession
 
     original = BaseSession.run
     if getattr(original, _WRAPPED, False):
         return
 
-    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+    make_callable = BaseSession._make_callable_from_options
+
+    def profiler_of(session):
         try:
-            profiler = _profilers[self]
+            return _profilers[session]
         except KeyError:
-            profiler = _profilers[self] = _profiler_for(self)
+            return _profilers.setdefault(session, _profiler_for(session))
+
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        profiler = profiler_of(self)
         if profiler is None:
             return original(self, fetches, feed_dict, options, run_metadata)
         return profiler.run(original, self, fetches, feed_dict, options, run_metadata)
 
+    def callable_from_options(self, callable_options):
+        by_run = not (callable_options.tensor_connection or callable_options.fetch_devices)
+        if by_run and profiler_of(self) is not None:
+            return _Callable(self, callable_options)
+        return make_callable(self, callable_options)
+
     run.__doc__ = original.__doc__
     setattr(run, _WRAPPED, True)
     BaseSession.run = run
+    BaseSession._make_callable_from_options = callable_from_options
+
+
+class _Callable:
+    """What _make_callable_from_options gives, by way of run: TensorFlow's own callables do not tell their
+    graphs."""
+
+    def __init__(self, session, options):
+        self.session, self.options = session, options
+        self.fetches, self.feeds = list(options.fetch), list(options.feed)
+        self.targets = [session.graph.as_graph_element(name) for name in options.target]
+
+    def __call__(self, *args, **kwargs):
+        found = self.session.run(
+            self.fetches + self.targets,
+            dict(zip(self.feeds, args)),
+            self.options.run_options,
+            kwargs.get("run_metadata"),
+        )
+        return found[: len(self.fetches)]
 
 
 def override(make: Callable[[Any], Any]) -> None:
@@ -130,6 +161,7 @@ class SessionProfiler:
         self.writer: Optional[Writer] = None
         self.nodes: Dict[str, Any] = {}
         self._known: Set[str] = set()
+        self._signatures: Set[str] = set()
         self.needs_graph, self.broken = True, False
         self._lock = threading.Lock()
 
@@ -143,7 +175,11 @@ class SessionProfiler:
             traced.CopyFrom(options)
         # More would start TF's device profiler, which has nothing to say without a GPU and says so each run.
         traced.trace_level = max(traced.trace_level, config_pb2.RunOptions.SOFTWARE_TRACE)
-        traced.output_partition_graphs = traced.output_partition_graphs or self.needs_graph
+        # A signature has a graph of its own, which names its nodes' types.
+        signature = "%r %r" % (fetches, sorted(map(repr, feed_dict or ())))
+        unseen = signature not in self._signatures
+        self._signatures.add(signature)
+        traced.output_partition_graphs = traced.output_partition_graphs or self.needs_graph or unseen
         metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
         result = original(session, fetches, feed_dict, traced, metadata)
         try:

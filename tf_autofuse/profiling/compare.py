@@ -181,7 +181,7 @@ def judge(found: Difference, fused: Iterable[str], worst_ulps: float, in_half: b
         return Judgement(False, "arrays of other shapes, types, counts, NaNs or infinities: not rounding")
     if found.worst_absolute == 0.0:
         return Judgement(True, "only signs of zeros or bits of NaNs, which docs/numerics.md leaves open")
-    size = "%.3g units in the last place of the array's largest value" % worst_ulps
+    size = "%.3g ULP of the array's largest value" % worst_ulps
     if in_half:
         near = worst_ulps <= _ROUNDING_ULPS * 2.0**13
         return Judgement(

@@ -26,8 +26,8 @@ def render(records: Iterable[GraphRecord], console: Console) -> None:
     if not count:
         console.print(
             "No graph reached the plugin. Is --enable_autofuse=true in AUTOFUSE_FLAGS, and is there "
-            "a custom_optimizers entry (tf_autofuse.configure(config))? `tf-autofuse doctor` checks "
-            "both."
+            "a custom_optimizers entry (tf_autofuse.configure(config); README.md has it for Keras and "
+            "Estimators)? `tf-autofuse doctor` checks what can be checked without the script."
         )
 
 
