@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
+from tf_autofuse.fusion.reasons import CONSTANT, LIFTED, NO_ROW
 from tf_autofuse.lowering.plan import Decision
 from tf_autofuse.report import explain
 
@@ -23,19 +24,19 @@ def shown(decisions, compiled=(), pending=(), failures=(), dropped=()):
 
 def test_a_graph_of_which_nothing_was_fused_says_why():
     decisions = (
-        Decision(0, "x", "_Arg", -1, "border", "It is an argument."),
-        Decision(1, "product", "MatMul", -1, "no_row", "MatMul [a, b] stays."),
-        Decision(2, "other", "MatMul", -1, "no_row", "MatMul [a, b] stays."),
-        Decision(3, "act", "Relu", -1, "lifted", "It is alone."),
+        Decision(0, "x", "_Arg", -1, CONSTANT.name, "It is an argument."),
+        Decision(1, "product", "MatMul", -1, NO_ROW.name, "MatMul [a, b] stays."),
+        Decision(2, "other", "MatMul", -1, NO_ROW.name, "MatMul [a, b] stays."),
+        Decision(3, "act", "Relu", -1, LIFTED.name, "It is alone."),
     )
     text = shown(decisions)
-    first = "Nothing of this graph was fused. 2 of its 3 nodes: no_row, for example: MatMul [a, b] stays."
-    assert first in text
+    first = "Nothing of this graph was fused. Of its 3 nodes 2 have the reason %s: %s; for example: %s"
+    assert first % (NO_ROW.name, NO_ROW.text, "MatMul [a, b] stays.") in text
     assert "fused op" not in text and "TF nodes" not in text
 
 
 def test_a_graph_without_ops_of_its_own():
-    assert "It has no ops of its own." in shown((Decision(4, "x", "_Arg", -1, "border", "It is one."),))
+    assert "It has no ops of its own." in shown((Decision(4, "x", "_Arg", -1, CONSTANT.name, "It is one."),))
 
 
 def test_what_was_fused_or_waits_has_no_such_line():

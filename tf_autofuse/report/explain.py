@@ -71,7 +71,8 @@ def _why_nothing(plan) -> str:
     counts = collections.Counter(d.code for d in own if d.region < 0)
     code, count = counts.most_common(1)[0]
     reason = next(d.reason for d in own if d.region < 0 and d.code == code)
-    return "%d of its %d nodes: %s, for example: %s" % (count, len(own), code, reason)
+    text = "Of its %d nodes %d have the reason %s: %s; for example: %s"
+    return text % (len(own), count, code, ALL_CODES[code].text, reason)
 
 
 def _render_refusals(plan, console: Console) -> None:
