@@ -161,7 +161,7 @@ class SessionProfiler:
         self.writer: Optional[Writer] = None
         self.nodes: Dict[str, Any] = {}
         self._known: Set[str] = set()
-        self._signatures: Set[str] = set()
+        self._signatures: Set[int] = set()
         self.needs_graph, self.broken = True, False
         self._lock = threading.Lock()
 
@@ -176,7 +176,7 @@ class SessionProfiler:
         # More would start TF's device profiler, which has nothing to say without a GPU and says so each run.
         traced.trace_level = max(traced.trace_level, config_pb2.RunOptions.SOFTWARE_TRACE)
         # A signature has a graph of its own, which names its nodes' types.
-        signature = "%r %r" % (fetches, sorted(map(repr, feed_dict or ())))
+        signature = hash("%r %r" % (fetches, sorted(map(repr, feed_dict or ()))))
         unseen = signature not in self._signatures
         self._signatures.add(signature)
         traced.output_partition_graphs = traced.output_partition_graphs or self.needs_graph or unseen
