@@ -5,8 +5,8 @@
 Each result is compared with the C library's float64 function: the largest error in ULPs of float32 at the
 exact value, where it is, and how many results are wrong, that is NaN, infinite or a zero of the other sign
 where the exact result is not. --stride N takes every Nth value only. --write puts the rows into the table of
-docs/numerics.md; those of functions that were not asked for stay. On two cores this takes about an hour; only a value's bits and the functions' text decide,
-so it is run again where npu_kernels/host/ has changed.
+docs/numerics.md; those of functions that were not asked for stay. On two cores this takes about an hour; only
+a value's bits and the functions' text decide, so it is run again where npu_kernels/host/ has changed.
 """
 import argparse
 import ctypes

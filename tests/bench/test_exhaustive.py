@@ -1,4 +1,5 @@
-"""The sweep over all float32 values counts what is wrong and finds the largest error: shown on functions that are."""
+"""The sweep over all float32 values counts what is wrong and finds the largest error: shown on functions that
+are."""
 import ctypes
 
 import numpy as np
