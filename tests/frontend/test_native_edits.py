@@ -264,3 +264,49 @@ def test_copies_are_checked_as_nodes_are(native, copies, expected):
     made["copies"] = [editing.at[n] for n in copies]
     _, (rejection,) = editing.apply(made)
     assert expected in rejection["reason"]
+
+
+def reshaped():
+    """x reshaped to a shape that the graph computes; the size alone is read elsewhere too."""
+    x = v1.placeholder(tf.float32, [None, 4], name="x")
+    rows = tf.strided_slice(tf.shape(x, name="shape"), [0], [1], shrink_axis_mask=1, name="rows")
+    stacked = tf.stack([rows, 4], name="stack")
+    tf.reshape(x, stacked, name="y")
+    tf.multiply(rows, 2, name="twice")
+
+
+def constant_edit(editing, **changes):
+    chain = [editing.at[name] for name in ("shape", "rows", "stack")]
+    made = dict(name="y/known", op="Const", nodes=[editing.at["y"]], slot=1, elements=[-1, 4], scalar=False,
+                dtype=3, copies=chain)  # fmt: skip
+    made.update(changes)
+    return made
+
+
+def test_a_constant_in_the_place_of_what_is_known(native):
+    editing = Editing(native, reshaped)
+    result, rejections = editing.apply(constant_edit(editing))
+    assert not rejections
+    by_name = {node.name: node for node in result.node}
+    assert list(by_name["y"].input) == ["x", "y/known"]
+    assert tf.make_ndarray(by_name["y/known"].attr["value"].tensor).tolist() == [-1, 4]
+    # What something else reads stays.
+    assert "stack" not in by_name and {"shape", "rows", "twice"} <= set(by_name)
+    assert by_name["y/known"].attr["dtype"].type == tf.int32.as_datatype_enum
+
+
+@pytest.mark.parametrize(
+    "changes", [dict(nodes=[99]), dict(nodes=[]), dict(slot=2), dict(dtype=9), dict(name="y")]
+)
+def test_a_constant_that_does_not_fit(native, changes):
+    editing = Editing(native, reshaped)
+    result, rejections = editing.apply(constant_edit(editing, **changes))
+    assert len(rejections) == 1
+    assert {node.name for node in result.node} == {node.name for node in editing.definition.node}
+
+
+def test_a_constant_is_made_of_integers(native):
+    editing = Editing(native, reshaped)
+    for changes in (dict(dtype=1), dict(scalar=True)):
+        with pytest.raises(TypeError, match="int32 or int64"):
+            editing.apply(constant_edit(editing, **changes))

@@ -121,3 +121,59 @@ def test_flattened_products_as_tensordot_makes_them():
 
     check(body, [{"x": floats(2, 3, 4), "w": floats(4, 5), "b": floats(5)}], regions=2, gone=("Prod", "Pack"),
           x=(None, None, 4))  # fmt: skip
+
+
+def product_of(x, w):
+    """tf.tensordot of x [.., k] and w [k, n], as it is without static shapes."""
+    shape = tf.shape(x)
+    rows = tf.reduce_prod(tf.gather(shape, [0, 1]))
+    flat = tf.reshape(x, tf.stack([rows, tf.reduce_prod(tf.gather(shape, [2]))]))
+    return tf.reshape(tf.matmul(flat, w), tf.concat([tf.gather(shape, [0]), [3, w.shape[1]]], 0))
+
+
+def test_an_op_outside_reads_a_constant_where_all_but_one_dim_are_known():
+    def body(t):
+        return tf.nn.relu(product_of(product_of(tf.abs(t["x"]) * 2.0, t["w"]), t["v"]) + 1.0)
+
+    feeds = [{"x": floats(n, 3, 4), "w": floats(4, 5), "v": floats(5, 2)} for n in (2, 1, 0)]
+    plan = check(body, feeds, regions=2, gone=SHAPE_OPS, stay=("Reshape", "MatMul"), close=True,
+                 x=(None, 3, 4))  # fmt: skip
+    assert plan.operands and all(-1 in o.elements and not o.scalar for o in plan.operands)
+
+
+@pytest.mark.parametrize("dims", [(None, None, 4), (None, 3, 4)])
+def test_what_two_unknown_dims_make_is_computed(dims):
+    def body(t):
+        x = tf.abs(t["x"]) * 2.0
+        shape = tf.shape(x)
+        flat = tf.matmul(tf.reshape(x, [-1, 4]), t["w"])
+        back = tf.reshape(flat, tf.stack([shape[1], shape[0], 4]))
+        return tf.matmul(back, back, transpose_b=True)
+
+    feeds = [{"x": floats(2, 3, 4), "w": floats(4, 4)}, {"x": floats(5, 3, 4), "w": floats(4, 4)}]
+    computed = dims[1] is None
+    check(body, feeds, gone=() if computed else SHAPE_OPS, stay=("Pack",) if computed else (), close=True,
+          x=dims)  # fmt: skip
+
+
+def test_a_dim_that_is_only_assumed_is_no_constant():
+    def build():
+        made = {"x": v1.placeholder(tf.float32, (2, None)), "w": v1.placeholder(tf.float32, (None,)),
+                "n": v1.placeholder(tf.float32, (None,))}  # fmt: skip
+        few = (tf.abs(made["x"]) * 2.0)[:, : tf.shape(made["n"])[0]]  # fewer than n where x is shorter
+        part = few - made["w"][: tf.shape(few)[1]]
+        flat = tf.matmul(tf.reshape(part, [-1, 1]), [[2.0]])
+        return made, tf.matmul(tf.reshape(flat, tf.shape(part)), part, transpose_b=True)
+
+    feeds = [{"x": floats(2, 7), "w": floats(9), "n": floats(n)} for n in (5, 9)]
+    plan = plan_against_tf(build, feeds[:1], close=True)
+    assert plan.regions and not plan.operands
+    with tf.Graph().as_default() as graph:
+        placeholders, fetch = build()
+    fed = [{placeholders[k]: v for k, v in feed.items()} for feed in feeds]
+    with v1.Session(graph=graph, config=plain_config()) as session:
+        plain = [session.run(fetch, feed) for feed in fed]
+    with environment(AUTOFUSE_FLAGS="--enable_autofuse=true", AUTOFUSE_TARGET="host", AUTOFUSE_STRICT="1"):
+        with v1.Session(graph=graph, config=fused_config()) as session:
+            for feed, expected in zip(fed, plain):
+                np.testing.assert_allclose(session.run(fetch, feed), expected, rtol=3e-6, atol=1e-6)

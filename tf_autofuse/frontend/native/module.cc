@@ -169,6 +169,7 @@ Status ResolveKernel(const std::string& key, const std::string& asc_graph, bool*
 
 PYBIND11_MODULE(_native, m) {
   m.doc() = "TF-AutoFuse's graph passes, the AscBackend op and the kernels of this process.";
+  m.attr("EDIT_FORMAT") = 2;  // 2: edits with op "Const"
   m.def(
       "set_graph_pass", [](const py::object& f) { SetHookFromPython(Hook::kGraphPass, f); },
       py::arg("callable"),
