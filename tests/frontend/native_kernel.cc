@@ -17,6 +17,7 @@
 #define PHASES 8     // [n] -> -a backwards: the second phase reads what all of the first has written
 #define GROUPS 9     // [n] -> how many blocks came in the call that wrote each element
 #define VALUES 10    // [n] -> -a; negative values are not for the kernel
+#define HALVES 11    // [n] -> a / 2
 
 #ifndef FAIL_FROM
 #define FAIL_FROM 0
@@ -139,6 +140,8 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
       out[i] = 1e30f;
     } else if (KIND == VALUES && a[i] < 0) {
       return 2;
+    } else if (KIND == HALVES) {
+      out[i] = a[i] * 0.5f;
     } else if (KIND == GROUPS) {
       out[i] = static_cast<float>(last - first);
     } else if (KIND == SUM) {

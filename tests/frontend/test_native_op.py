@@ -243,6 +243,15 @@ def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
             assert (low, high) == (48, 48) if alone else 0 < low <= high < 48, (cost, small_bytes, low, high)
 
 
+def test_helpers_have_the_floating_point_mode_of_the_caller(native, libraries, key):
+    """TensorFlow's threads flush denormals: all blocks of a launch do, or none."""
+    native.register_kernel(key, meta(libraries("HALVES", COST=10 ** 6), "HALVES"))
+    fused = Fused(key, "HALVES")
+    smallest = np.full(48 * 256, np.finfo(np.float32).tiny)
+    assert all(len(np.unique(fused(smallest))) == 1 for _ in range(300))
+    assert native.stats()[key]["fallbacks"] == 0
+
+
 @pytest.mark.parametrize("cost", [1, 10 ** 6])
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_value_that_is_not_for_the_kernel(native, libraries, key, capfd, cost, strict):

@@ -1,7 +1,7 @@
 """The run-time plan of a host kernel in C: blocks and pieces of every nest, offsets in the workspace, phases,
 cost.
 
-A block is worth a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that a launch computes
+A block is worth being claimed by a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that a launch computes
 the same on any number of threads.
 """
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
@@ -12,7 +12,7 @@ from tf_autofuse.schedule.host_program import HostProgram, PlannedNest
 from tf_autofuse.symbolic.size import is_static, known_equal, product, symbols_of, to_cpp
 
 #: Nanoseconds of work that make a block, and most blocks of one nest.
-BLOCK_NS = 16000.0
+BLOCK_NS = 4000.0
 MOST_BLOCKS = 64
 #: Pieces of the vector axis are whole multiples of this many elements: no two blocks write to one cache line.
 PIECE_ALIGN = 64

@@ -1,4 +1,5 @@
-// One launch: the blocks of a plan, phase by phase, on the calling thread or on the session's intra-op pool.
+// One launch: the blocks of a plan, phase by phase, on the calling thread or with helpers, as many threads
+// in all as the session's intra-op pool has.
 #ifndef TF_AUTOFUSE_NATIVE_LAUNCH_H_
 #define TF_AUTOFUSE_NATIVE_LAUNCH_H_
 

@@ -214,7 +214,7 @@ whether
 COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t most, Division* d)
 {
   const double total = (double)rows * (double)width * ns;
-  int64_t wanted = total >= 16000.0 * 64 ? 64 : (int64_t)(total / 16000.0);
+  int64_t wanted = total >= 4000.0 * 64 ? 64 : (int64_t)(total / 4000.0);
   wanted = Max(wanted, 1);
   d->tile = Max(width, 1);
   if (cut && rows > 0 && rows < wanted) {
