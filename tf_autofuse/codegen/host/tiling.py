@@ -1,8 +1,8 @@
 """The run-time plan of a host kernel in C: blocks and pieces of every nest, offsets in the workspace, phases,
 cost.
 
-A block is worth being claimed by a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that a launch computes
-the same on any number of threads.
+A block is worth being claimed by a thread: about BLOCK_NS of work. Its borders depend on sizes only, so that
+a launch computes the same on any number of threads.
 """
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
