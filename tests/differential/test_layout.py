@@ -52,12 +52,16 @@ CASES = {
     "many_parts": ((("a", 2),) * 24, lambda *x: merged(x, -1)),
     "tile": ((("a", 3),), lambda x: twice(tf.tile(twice(x), [2, 3]))),
     "tile_rows": ((("a", 1),), lambda x: twice(tf.tile(twice(x), [1, 5]))),
+    "repeat_elements": ((("a", 1, "b"), ("a", 6, "b")),
+                        lambda x, y: twice(tf.concat([k for k in tf.split(twice(x), 1, 1) for _ in range(6)],
+                                                     1) - y)),
     "pad": ((("a", 5),), lambda x: twice(tf.pad(twice(x), [[1, 2], [0, 3]]))),
     "mirror": ((("b", 5),), lambda x: twice(tf.pad(twice(x), [[0, 0], [2, 1]], "REFLECT"))),
     "head": ((("a", "b", 4),), head),
 }  # fmt: skip
 #: Those that a float32 graph runs only: the same index maps as others.
-FLOAT_ONLY = frozenset(("transpose_rank_5", "split_rows", "tile_rows", "mirror", "many_parts", "slice"))
+FLOAT_ONLY = frozenset(("repeat_elements", "transpose_rank_5", "split_rows", "tile_rows", "mirror",
+                        "many_parts", "slice"))
 NUMPY = {tf.float32: np.float32, tf.float64: np.float64, tf.float16: np.float16, tf.int8: np.int8,
          tf.int64: np.int64, tf.bool: np.bool_}  # fmt: skip
 

@@ -10,6 +10,7 @@ from tf_autofuse.config import Config
 from tf_autofuse.frontend import answers
 from tf_autofuse.frontend.answers import Answer
 from tf_autofuse.ir.dtypes import FLOAT32
+from tf_autofuse.skip_list import SkipList
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,7 @@ def test_every_column_is_in_the_key():
 @pytest.mark.parametrize("changes", [
     {"max_fusion_size": 3}, {"disable_lifting": True}, {"soc_version": "Ascend910B1"},
     {"precision_mode": "force_fp16"},
+    {"skip_list": SkipList(names=("y*",))}, {"skip_list": SkipList(types=("Abs",))},
 ], ids=str)
 def test_settings_are_in_the_key(changes):
     assert key(config=Config(**changes)) != key()
@@ -125,6 +127,17 @@ def kept(tmp_path):
     answer = Answer([edit], [("ab" * 16, meta)])
     answers.keep("cd" * 16, answer, config)
     return config, "cd" * 16, answer
+
+
+def test_what_edits_of_one_kernel_share_is_written_once_and_read_back():
+    body = bytes(range(256)) * 40
+    tails = [("k", body + b"first"), ("k", body + b"second"), ("other", body), ("k", body[:-1]), ("k", b"")]
+    edits = [{"name": str(i), "attrs": {"kernel_key": key, "asc_graph": graph}}
+             for i, (key, graph) in enumerate(tails)]
+    for several in (edits, edits[:3], edits[:1], []):
+        answer = Answer(several, [("k", {"library": "x"})])
+        assert answers._read(answers._written(answer)) == tuple(answer)
+    assert len(answers._written(Answer(edits[:2], []))) < 1.1 * len(body)
 
 
 def test_a_kept_answer_is_found_here_and_by_another_process(kept):

@@ -10,6 +10,7 @@ from tf_autofuse.ir.loop_ir import (
     PROMOTE,
     USER,
     WIDEN,
+    Broadcast,
     Cast,
     Constant,
     Load,
@@ -22,7 +23,9 @@ from tf_autofuse.ir.loop_ir import (
     rebuild,
     round_to,
     to_text,
+    views_only,
 )
+from tf_autofuse.symbolic.size import symbol
 
 
 @pytest.fixture
@@ -133,3 +136,33 @@ def test_rebuild_handles_deep_bodies(b):
         expr = b.call("Neg", [expr], FLOAT32, (2, 4))
     (store,) = rebuild([Store((3, 0), expr)], {})
     assert loop_size([store.expr]) == 5000
+
+
+def test_a_repeated_part_of_one_element_is_a_broadcast(b):
+    x, y = (b.view(wide(b, (n, 0)), (1, 8)) for n in (1, 2))
+    row = b.concat([x, x, x], 0)
+    assert type(row) is Broadcast and row.args == (x,) and row.dims == (3, 8)
+    mixed = b.concat([x, x, y, x], 0)
+    assert [type(a) for a in mixed.args] == [Broadcast, Load, Load] and mixed.dims == (4, 8)
+    assert mixed.args[0].dims == (2, 8) and mixed.args[1] is y and mixed.args[2] is x
+
+
+def test_a_repeated_part_of_several_elements_is_none(b):
+    x = wide(b)
+    assert b.concat([x, x], 0).args == (x, x)
+    unknown = b.load((3, 0), FLOAT32, (symbol("d0"), 4))
+    assert b.concat([unknown, unknown], 0).args == (unknown, unknown)
+
+
+def test_views_only(b):
+    x, h = wide(b), half(b)
+    wider = b.cast(h, FLOAT32, PROMOTE)
+    call = b.call("Neg", (x,), FLOAT32, x.dims)
+    for arg in (x, wider, call):
+        assert views_only(b.view(arg, (8,)), arg) and views_only(arg, arg)
+        assert views_only(b.permute(b.view(arg, (2, 1, 4)), (1, 0, 2)), arg)
+        assert not views_only(b.permute(arg, (1, 0)), arg)
+        assert not views_only(b.broadcast(arg, (3, 2, 4)), arg)
+        assert not views_only(b.slice(arg, (0, 1), (2, 3)), arg)
+    assert not views_only(wide(b, (2, 0)), x) and not views_only(call, x)
+    assert not views_only(b.cast(x, FLOAT16, USER), x)

@@ -10,6 +10,9 @@ from tf_autofuse.ir.dtypes import FLOAT32, INT32
 from tf_autofuse.lowering import bodies
 from tf_autofuse.lowering.emit import Interface
 from tf_autofuse.lowering.plan import plan
+from tf_autofuse.lowering.symbols import SymbolTable
+from tf_autofuse.symbolic.size import symbol
+
 
 def chain(g, x, *, op="Add", value=0.5, flip=False, second="Relu", attrs=None):
     """x -> op with a constant -> second."""
@@ -118,6 +121,36 @@ def test_which_dims_are_equal_counts():
         g.ret(g.op("Relu", g.op("Add", x, y)))
     a, b = plan(g.view(), CONFIG, "ascend").regions
     assert a.emitted.body is not b.emitted.body and not a.fused.guards and b.fused.guards
+
+
+def test_the_reduced_axis_counts():
+    bodies.forget()
+    g = GraphBuilder()
+    for i, axis in enumerate((0, 1, 1)):
+        x = g.arg("x%d" % i, FLOAT32, (8, 8))
+        g.ret(g.op("Neg", g.reduce("Sum", g.op("Abs", x), [axis])))
+    config = Config(precision_mode="must_keep_origin_dtype", enable_pass=("reduce",))
+    a, b, c = [r.emitted.body for r in plan(g.view(), config, "host").regions]
+    assert a is not b and a.digest != b.digest and b is c
+
+
+def test_how_a_broadcast_dim_was_made_counts():
+    """The key tells which sizes are enough to compute a broadcast dim: without that, a region whose inputs
+    tell it would share a body with one whose inputs do not."""
+    def key(pairs):
+        table = SymbolTable([])
+        for a, b in pairs:
+            made = table.broadcast(a, b)[0]
+        keys = bodies._Keys(Interface((), (), ()), table)
+        keys.sizes((made,))
+        return keys.described()
+
+    d0, d1, d2 = (symbol("d%d" % i) for i in range(3))
+    b0 = SymbolTable([]).broadcast(d0, d1)[0]
+    alone = [(d0, d1), (b0, d2)]
+    assert key(alone) == key(alone)
+    other = [(d1, d2), (d0, b0)]
+    assert key(alone) != key(other)
 
 
 def test_which_outputs_are_read_counts():

@@ -291,3 +291,20 @@ def test_plan_is_deterministic():
     first = plan(public_example().view(), Config(graph_run_mode=0), "ascend")
     bodies.forget()
     assert plan(public_example().view(), Config(graph_run_mode=0), "ascend") == first
+
+
+@pytest.mark.parametrize("perm, rows, fetched, outputs", [
+    ([0, 1], 512, True, 1), ([1, 0], 512, True, 2), ([0, 1], 8, True, 2), ([0, 1], 512, False, 1)])
+def test_a_transpose_that_keeps_the_order_is_a_view(perm, rows, fetched, outputs):
+    """Stored in the place of what it views, beside it only where it is small."""
+    g = GraphBuilder()
+    a = g.op("Abs", g.op("Neg", g.arg("x", FLOAT32, (rows, 64))))
+    dims = tuple((rows, 64)[p] for p in perm)
+    moved = g.op("Transpose", a, g.const(perm, INT32), dims=dims, dtype=FLOAT32)
+    flat = g.op("Reshape", moved, g.const([rows * 64], INT32), dims=(rows * 64,), dtype=FLOAT32)
+    g.ret(*([a] if fetched else []), flat)
+    result = plan(g.view(), keep_config(), "host")
+    check_plan(g, result)
+    (region,) = result.regions
+    assert len(region.outputs) == outputs
+    assert ((flat.node, 0) in region.outputs) == (outputs == 2 or not fetched)

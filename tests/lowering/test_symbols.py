@@ -114,3 +114,16 @@ def test_an_input_dim_that_is_a_product_stands_for_itself():
         sizes.local(d0)
     told = RegionSizes(table(), [(d0 * d1,), (d0, d1)])
     assert told.local(d0 * d1) == symbol("s0") * symbol("s1") and len(told.variables) == 2
+
+
+def test_a_broadcast_is_computed_from_a_broadcast_that_an_input_tells():
+    t = table()
+    ab = t.broadcast(symbol("d0"), symbol("d1"))[0]
+    abc = t.broadcast(ab, symbol("d2"))[0]
+    assert t.ways_of(str(abc)) == ((symbol("d0"), symbol("d1"), symbol("d2")), (ab, symbol("d2")))
+    sizes = RegionSizes(t, [(ab,), (symbol("d2"),)])
+    assert sizes.local(abc) == symbol("s2")
+    assert bind(tuple(sizes.variables), ((1,), (6,)))["s2"] == 6
+    for half in ((ab,), (symbol("d2"),), (symbol("d0"), symbol("d2"))):
+        with pytest.raises(UnreadableSize):
+            RegionSizes(t, [half]).local(abc)

@@ -21,7 +21,7 @@ from tf_autofuse.config_table import ROWS
 KIND = "answer"
 FILE = "answer.bin"
 #: Version of what is written.
-FORMAT = 2
+FORMAT = 3
 #: Answers remembered in this process.
 MOST_ANSWERS = 64
 
@@ -75,8 +75,8 @@ def find(key: str, config: Config) -> Optional[Answer]:
         return None
     try:
         with open(str(entry.file(FILE)), "rb") as stream:
-            edits, kernels, constants = marshal.load(stream)
-    except (OSError, ValueError, EOFError, TypeError):
+            edits, kernels, constants = _read(stream.read())
+    except (OSError, ValueError, EOFError, TypeError, KeyError):
         return None
     found = []
     for kernel, meta in kernels:
@@ -98,13 +98,36 @@ def keep(key: str, answer: Answer, config: Config) -> None:
 
     def write(folder) -> Dict[str, Any]:
         with open(str(folder / FILE), "wb") as stream:
-            marshal.dump((answer.edits, answer.kernels, answer.constants), stream, 2)
+            stream.write(_written(answer))
         return {"name": "%d fused ops" % len(answer.edits)}
 
     try:
         cache.find_or_make(KIND, key, write)
     except (OSError, ValueError):
         pass  # the next process analyses the graph again
+
+
+def _written(answer: Answer) -> bytes:
+    """What edits of one kernel have in common, their graph but for the names behind it, is written once."""
+    graphs: Dict[str, List[bytes]] = {}
+    for edit in answer.edits:
+        graphs.setdefault(edit["attrs"]["kernel_key"], []).append(edit["attrs"]["asc_graph"])
+    shared = {key: os.path.commonprefix(of_kernel) for key, of_kernel in graphs.items()}
+    edits = []
+    for edit in answer.edits:
+        attrs = edit["attrs"]
+        own = attrs["asc_graph"][len(shared[attrs["kernel_key"]]):]
+        edits.append(dict(edit, attrs=dict(attrs, asc_graph=own)))
+    return marshal.dumps((shared, edits, answer.kernels, answer.constants), 2)
+
+
+def _read(written: bytes):
+    """(edits, kernels, constants). The inverse of _written."""
+    shared, edits, kernels, constants = marshal.loads(written)
+    for edit in edits:
+        attrs = edit["attrs"]
+        attrs["asc_graph"] = shared[attrs["kernel_key"]] + attrs["asc_graph"]
+    return edits, kernels, constants
 
 
 def _remember(key: str, answer: Answer) -> None:

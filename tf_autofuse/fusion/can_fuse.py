@@ -32,6 +32,8 @@ MAX_INPUTS = 8
 MAX_INPUTS_OF_PARTS = 400
 #: Most bytes that the outputs of two nests side by side may take together.
 MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
+#: Most bytes of a tensor that is stored again under other dims.
+MAX_COPIED_VIEW_BYTES = 64 << 10
 #: Most loop nests in one op.
 MAX_CHAINED = 8
 #: Most bytes of workspace between the loop nests of one op, which all live until it ends.
@@ -87,9 +89,10 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
             )
     for nest in (a, b):
         if not nest.moving and not nest.makes.isdisjoint(store.tensor for store in outputs):
-            return Verdict(
-                False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node]
-            )
+            if _copies(nest, joined, outputs, context):
+                return Verdict(
+                    False, reasons.VIEW_COPY, "%s only views other data" % context.names[nest.boxes[0].node]
+                )
     if not between:
         bytes_out = sum(context.tensor_bytes(store.tensor) for store in outputs)
         if bytes_out > MAX_HORIZONTAL_OUTPUT_BYTES:
@@ -101,6 +104,16 @@ def can_fuse(a: Nest, b: Nest, context: FusionContext) -> Verdict:
     if through is not None:
         return Verdict(False, reasons.CYCLE, "a path leads through %s" % context.names[through])
     return Verdict(True, score=score(a, b, context))
+
+
+def _copies(view: Nest, joined: Nest, outputs: Sequence[Store], context: FusionContext) -> bool:
+    """Whether to store what the view makes would be a copy of other data: of what comes from outside, or of
+    what is stored as well. A small one is taken all the same: it costs less than the ops that compute its
+    shape."""
+    if not view.loads <= joined.makes or any(b.copies for box in view.boxes for b in box.all_boxes()):
+        return True
+    stored = view.loads.intersection(store.tensor for store in outputs)
+    return any(context.tensor_bytes(tensor) > MAX_COPIED_VIEW_BYTES for tensor in stored)
 
 
 def can_chain(a: Nest, b: Nest, why: Verdict, context: FusionContext) -> Verdict:

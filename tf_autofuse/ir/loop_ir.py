@@ -327,12 +327,13 @@ class LoopBuilder:
         )
 
     def concat(self, args: Sequence[Expr], axis: int, origin: int = -1) -> Expr:
-        """args one after the other along `axis`; their other dims are equal. Empty ones are left out and
-        nested ones flattened."""
+        """args one after the other along `axis`; their other dims are equal. Empty ones are left out, nested
+        ones flattened, and repeated ones of one element along `axis` (how Keras repeats) are a Broadcast."""
         flat: List[Expr] = []
         for arg in args:
             flat.extend(arg.args if isinstance(arg, Concat) and arg.axis == axis else (arg,))
         flat = [a for a in flat if not _is(a.dims[axis], 0)] or flat[:1]
+        flat = [a for _, run in itertools.groupby(flat, id) for a in self._repeated(list(run), axis, origin)]
         if len(flat) == 1:
             return flat[0]
         dims = list(flat[0].dims)
@@ -340,6 +341,12 @@ class LoopBuilder:
             dims[axis] = dims[axis] + arg.dims[axis]
         key = (tuple(a.index for a in flat), axis)
         return self._new(Concat, key, flat[0].dtype, tuple(dims), origin, axis=axis, args=tuple(flat))
+
+    def _repeated(self, run: List[Expr], axis: int, origin: int) -> List[Expr]:
+        arg = run[0]
+        if len(run) == 1 or not _is(arg.dims[axis], 1):
+            return run
+        return [self.broadcast(arg, arg.dims[:axis] + (len(run),) + arg.dims[axis + 1 :], origin)]
 
     def gather(
         self, tensor: Tensor, dtype: DType, params: Dims, index: Expr, axis: int, origin: int = -1
@@ -388,6 +395,17 @@ def constant_of(expr: Expr) -> Optional[Constant]:
     """The Constant that every element of expr is, as far as its form shows it."""
     expr = _spread(expr)
     return expr if isinstance(expr, Constant) else None
+
+
+def views_only(expr: Expr, arg: Expr) -> bool:
+    """Whether the form of expr shows that it is all elements of arg, and no others, in the same order."""
+    ends = []
+    for end in (expr, arg):
+        while isinstance(end, (View, Same)) or (isinstance(end, Cast) and end.virtual):
+            end = end.args[0]
+        ends.append(end)
+    a, b = ends
+    return a is b or (isinstance(a, Load) and isinstance(b, Load) and a.tensor == b.tensor)
 
 
 def is_one_number(expr: Expr) -> bool:

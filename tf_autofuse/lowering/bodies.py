@@ -21,7 +21,7 @@ from tf_autofuse.ir.dtypes import DType
 from tf_autofuse.ir.loop_ir import Expr, Store, reachable
 from tf_autofuse.lowering.emit import Interface, emit
 from tf_autofuse.lowering.symbols import SymbolTable
-from tf_autofuse.symbolic.size import SizeExpr, symbol
+from tf_autofuse.symbolic.size import SizeExpr
 
 #: Bodies kept in this process; beyond that all are forgotten.
 MOST_BODIES = 8192
@@ -240,6 +240,5 @@ class _Keys:
         here."""
         result = []
         for name in self.symbols:  # grows on the way
-            operands = self.table.operands_of(symbol(name))
-            result.append((self.table.hint(name), None if operands is None else self.sizes(operands)))
+            result.append((self.table.hint(name), tuple(map(self.sizes, self.table.ways_of(name)))))
         return tuple(result)

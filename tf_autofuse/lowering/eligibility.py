@@ -42,6 +42,12 @@ class Eligibility:
         row = row_of(op)
         return row is not None and (not row.computes or op == "Cast")
 
+    def kind_of(self, node: int) -> str:
+        """The kind of the node's row; '' where the op has none or its family is off."""
+        row = row_of(self._view.ops[node])
+        on = row is not None and row.family(self._view.attrs[node]) in self._families
+        return row.kind if on else ""
+
     def supports(self, op: str, dtype: DType) -> bool:
         """Whether the op can be fused on the target when its attr T is dtype (at least with a constant
         operand)."""

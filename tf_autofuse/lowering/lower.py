@@ -4,7 +4,8 @@ Nodes are visited in topological order. A node that may be fused gets a box: its
 boxes of its inputs. A box is *realized* (its tensor becomes the root of a loop nest of its own, consumers
 load it) when
     - something that is not fused reads it, or control edges lead to or from it,
-    - it has more consumers than recomputation_threshold,
+    - it has more consumers than recomputation_threshold (but a lookup in a table that a few concats read, as
+      factorization machines have it, is done by each of them),
     - a consumer is on another device or in another while frame,
     - it reduces: its value must be complete before it is read,
     - with it, its consumer would exceed max_fusion_size loop nodes or MAX_LOADS loads (for each part of a
@@ -18,7 +19,7 @@ pays.
 On exit every node has a box or a NodeVerdict that says why not. Nothing raises for what a graph contains.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.reasons import NodeVerdict
@@ -36,6 +37,7 @@ from tf_autofuse.ir.loop_ir import (
     WIDEN,
     constant_of,
     loads_of,
+    views_only,
 )
 from tf_autofuse.ir.loop_layout import NoCommonAxes
 from tf_autofuse.ir.loop_parts import placements
@@ -58,6 +60,8 @@ from tf_autofuse.symbolic.size import is_static, known_equal
 MAX_LOADS = 4
 #: Most tensors that inlining lets all parts of a concat load: 200 tables with their indices.
 MAX_LOADS_OF_PARTS = 400
+#: Most concats that do the same lookup each by itself: the rows are in the caches then.
+MAX_LOOKUPS = 2
 
 Tensor = Tuple[int, int]
 
@@ -67,7 +71,7 @@ class Lowered(NamedTuple):
     guards: what a boxed node needs of the run-time dims; dims: of boxed outputs; alive: per node; chains: who
     reads what beside arithmetic on shapes; folded: the nodes that only compute known sizes, whose values
     shape_values tells; assuming: nodes with a guard on which their dims depend and which TF does not
-    check."""
+    check; again: nodes that several regions may compute, each for itself."""
 
     view: GraphView
     symbols: SymbolTable
@@ -81,6 +85,7 @@ class Lowered(NamedTuple):
     shape_values: ShapeValues
     folded: Set[int]
     assuming: Set[int]
+    again: FrozenSet[int] = frozenset()
 
 
 class Dimensions:
@@ -142,6 +147,7 @@ class _Lowering:
         self.folded: Set[int] = set()  # nodes that only compute known sizes
         self.known: Set[Tuple[int, int]] = set()  # (node, input position) that is taken as known
         self.assuming: Set[int] = set()  # nodes whose dims hold under a guard that TF does not check
+        self.again: Set[int] = set()  # lookups that each of their readers does
         self.unstorable: Set[int] = set()  # boxed nodes with several outputs of which one had to be stored
 
     def run(self) -> Lowered:
@@ -169,6 +175,7 @@ class _Lowering:
             self.shape_values,
             self.folded,
             self.assuming,
+            frozenset(self.again),
         )
 
     def sizes_verdict(self, node: int) -> Optional[NodeVerdict]:
@@ -223,16 +230,30 @@ class _Lowering:
                 self.dims_of.found[node, port] = expr.dims
         if self.handler.guards:
             self.guards[node] = tuple(self.handler.guards)
+        if self.looked_up_again(node, box):
+            self.again.add(node)
         if (
             node in self.forced
             or box.reduces
-            or (len(view.consumers[node]) > self.threshold and box.ports)
+            or (len(view.consumers[node]) > self.threshold and box.ports and node not in self.again)
             or not view.consumers[node]
             or view.control_inputs[node]
             or view.control_outputs[node]
         ):
             self.realize(node)
         return None
+
+    def looked_up_again(self, node: int, box: KernelBox) -> bool:
+        """Whether the node is a plain lookup that several concats read and nothing else."""
+        view = self.view
+        readers = view.consumers[node]
+        return (
+            1 < len(readers) <= MAX_LOOKUPS
+            and row_of(view.ops[node]).kind == "gather"
+            and not box.inlined
+            and all(self.eligible.kind_of(r) == "concat" for r in readers)
+            and not view.control_outputs[node]
+        )
 
     def needs_tensor(self, node: int, at: int, source: int) -> bool:
         """Whether the node must read input `at` from memory: what it gathers from, or slices although that
@@ -313,7 +334,9 @@ class _Lowering:
             node,
             exprs[ports[0] if ports else 0],
             tuple(inlined),
-            row.computes or row.kind in KINDS or ref.op == "BroadcastTo",
+            row.computes
+            or (row.kind in KINDS and not views_only(exprs[0], args[0]))
+            or ref.op == "BroadcastTo",
             self.handler.made + sum(b.size for b in inlined),
             loads,
             hard or bool(self.handler.spaces) or any(b.hard for b in inlined),

@@ -9,7 +9,7 @@ arguments. Deterministic.
 """
 
 from itertools import chain
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
@@ -42,7 +42,8 @@ class Region(NamedTuple):
     """emitted: the fused graph as emission left it. nodes: ids of the TF nodes that the fused op replaces,
     ascending. inputs, outputs: (node id, output number) in the order of the fused op's arguments. device: of
     all nodes. copies: ids of TF nodes that compute sizes for these nodes: the fallback needs them too, the
-    graph only where something else reads them."""
+    graph only where something else reads them. Among them are lookups that several regions do, each for
+    itself."""
 
     emitted: Emitted
     nodes: Tuple[int, ...]
@@ -113,6 +114,7 @@ class _Planner:
         self.forced = forced
         self.last = last
         self.kept: Dict[int, NodeVerdict] = {}  # boxed nodes that stay, with the reason
+        self.again: FrozenSet[int] = frozenset()  # nodes that several nests compute, each for itself
 
     def run(self) -> Optional[Plan]:
         """The plan; None where `refused` or `forced` have grown and planning is to start over."""
@@ -187,7 +189,8 @@ class _Planner:
 
     def recomputed_apart(self, nests: Sequence[Nest]) -> bool:
         """A node that several nests inline and that did not end up in one region is realized instead: a TF
-        node can be replaced by one fused op only. True where there is none."""
+        node can be replaced by one fused op only. True where there is none but those that each region is to
+        have a copy of."""
         owner: Dict[int, int] = {}
         apart = {
             member
@@ -195,6 +198,8 @@ class _Planner:
             for member in nest.members
             if owner.setdefault(member, nest.key) != nest.key
         }
+        self.again = self.lowered.again.intersection(apart).difference(self.lowered.realized)
+        apart -= self.again
         if apart and not self.last:
             several = {node for node in apart if not self.lowered.boxes[node].ports}
             self.forced |= apart - several
@@ -212,7 +217,7 @@ class _Planner:
 
     def worth(self, nest: Nest, pairs: Sequence[Refused]) -> bool:
         """Whether the nest is to become a region."""
-        if nest.members[0] in self.kept:
+        if nest.key in self.kept:
             return False
         if not nest.moving:
             self.keep(nest, NodeVerdict(reasons.LIFTED, "it only takes parts of other data"))
@@ -237,8 +242,9 @@ class _Planner:
         view, lowered = self.view, self.lowered
         outputs = outputs_of(nest, lowered.chains.consumers, lowered.chains.inputs)
         bodies = bodies_of(nest, outputs)
-        members = set(nest.members)
-        copies = lowered.chains.copies_for(nest.members, nest.loads)
+        again = self.again.intersection(nest.members)
+        members = set(nest.members) - again
+        copies = self.copies_of(nest, again)
         inputs: Dict[Tensor, None] = {}
         for member in chain(nest.members, copies):
             for tensor in view.inputs[member]:
@@ -252,19 +258,33 @@ class _Planner:
         taken = tuple((tensor,) + self.described(tensor) for tensor in inputs)
         given = tuple((store.tensor, store.expr.dtype, store.expr.dims) for store in outputs)
         nodes = tuple(sorted(members))
-        kind = kind_of(view, nodes)
-        name = fused_name(kind, number, op_types(view, nodes, [s.expr for body in bodies for s in body]))
+        computed = tuple(sorted(members | again))
+        kind = kind_of(view, computed)
+        name = fused_name(kind, number, op_types(view, computed, [s.expr for body in bodies for s in body]))
         guards = [guard for member in nest.members for guard in lowered.guards.get(member, ())]
         emitted = emit_once(
             name,
             kind,
             bodies,
-            Interface(taken, given, tuple((n, view.names[n]) for n in nodes)),
+            Interface(taken, given, tuple((n, view.names[n]) for n in computed)),
             guards,
             lowered.symbols,
         )
         stored = tuple(tensor for tensor, _, _ in given)
         return Region(emitted, nodes, tuple(inputs), stored, nest.device, copies)
+
+    def copies_of(self, nest: Nest, again: FrozenSet[int]) -> Tuple[int, ...]:
+        """See Region.copies."""
+        view, sizes = self.view, self.lowered.chains.copies_for(nest.members, nest.loads)
+        if not again:
+            return sizes
+        operands = {source for node in again for source, _ in view.inputs[node]}
+        constants = {
+            node
+            for node in operands
+            if view.ops[node] == "Const" and not view.control_inputs[node] and (node, 0) not in nest.loads
+        }
+        return tuple(sorted(again.union(sizes, constants)))
 
     def absorbs(self, node: int, members: Set[int], nest: Nest) -> bool:
         """Whether a constant that only the region reads goes with it, into the fallback function: one whose
@@ -315,6 +335,9 @@ class _Planner:
     def decisions(self, regions: Sequence[Region]) -> Tuple[Decision, ...]:
         view, lowered = self.view, self.lowered
         region_of = {node: i for i, region in enumerate(regions) for node in region.nodes}
+        for i, region in enumerate(regions):
+            for node in self.again.intersection(region.copies):
+                region_of.setdefault(node, i)
         result = []
         for node in range(len(view)):
             at = region_of.get(node, -1)

@@ -47,6 +47,7 @@ class SymbolTable:
         self._dims: Dict[tuple, Dims] = {}
         self._broadcasts: Dict[FrozenSet[Size], SizeExpr] = {}
         self._operands: Dict[str, Tuple[Size, ...]] = {}
+        self._pairs: Dict[str, List[Tuple[Size, ...]]] = {}
         self._estimates: Dict[Size, int] = {}
 
     def dims(self, column: Sequence[int]) -> Dims:
@@ -99,12 +100,22 @@ class SymbolTable:
         found = self._broadcasts.get(key)
         if found is None:
             found = self._broadcasts[key] = symbol("b%d" % len(self._broadcasts))
-            self._operands["b%d" % (len(self._broadcasts) - 1)] = tuple(operands)
+            self._operands[str(found)] = tuple(operands)
+        pairs = self._pairs.setdefault(str(found), [])
+        if (a, b) not in pairs:
+            pairs.append((a, b))
         return found
 
     def operands_of(self, size: Size) -> Optional[Tuple[Size, ...]]:
         """The sizes that `size` is the broadcast of, where it is a symbol made by `broadcast`."""
         return None if is_static(size) else self._operands.get(str(size))
+
+    def ways_of(self, name: str) -> Tuple[Tuple[Size, ...], ...]:
+        """The lists of sizes of which each is enough to compute the broadcast `name`: the dims at the bottom,
+        then the pairs that were met. () for other symbols. No list leads back to `name`: its sizes are
+        broadcasts of fewer dims."""
+        operands = self._operands.get(name)
+        return () if operands is None else (operands,) + tuple(self._pairs[name])
 
     def estimate(self, size: Size) -> int:
         """A guess of the size in numbers: the dims first seen, or DEFAULT_HINT."""
@@ -206,13 +217,11 @@ class RegionSizes:
     def _name(self, name: str) -> Size:
         found = self._names.get(name)
         if found is None:
-            operands = self._table.operands_of(symbol(name))
-            if not operands:
-                raise UnreadableSize({name})
-            missing = {n for o in operands for n in symbols_of(o) if not self._try_name(n)}
-            if missing:
-                raise UnreadableSize({name})
-            found = self._names[name] = self._variable(self._broadcast(operands))
+            for way in self._table.ways_of(name):
+                if all(self._try_name(n) for size in way for n in sorted(symbols_of(size))):
+                    found = self._names[name] = self._variable(self._broadcast(way))
+                    return found
+            raise UnreadableSize({name})
         return found
 
     def local(self, size: Size) -> Size:
