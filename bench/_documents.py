@@ -2,6 +2,13 @@
 from pathlib import Path
 from typing import List, Sequence, Tuple
 
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
+    """The lines of a Markdown table."""
+    return ["| %s |" % " | ".join(cells) for cells in [head, ["---"] * len(head), *rows]]
+
 
 def _parts(path: Path, name: str) -> Tuple[str, str, str]:
     """The text up to the end of the mark `<!-- begin name -->`, that between the marks, and the rest."""
