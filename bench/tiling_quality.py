@@ -165,18 +165,17 @@ def _loaded(path: Path) -> ctypes.CDLL:
     return library
 
 
-def measure(kernels=None, shapes: Sequence[Tuple[int, int]] = SHAPES, algorithms=None) -> List[Found]:
+def measure(kernels=None, shapes: Sequence[Tuple[int, int]] = SHAPES, rounds: int = ROUNDS) -> List[Found]:
     """A Found for each algorithm, kernel and shape that the whole way has a plan for."""
     machine = machine_for("")
     given = AutofuseMachine(machine.vector_cores, 0, usable_ub(machine, False))
-    algorithms = algorithms or ALGORITHMS
     found: List[Found] = []
     with tempfile.TemporaryDirectory() as folder:
         sources = {}
         for name, build in (kernels or dict(KERNELS, **MORE)).items():
             fused = fused_of(name, build)
             impls = [i for i in schedule(fused.graphs[0], machine) if i.way == "whole" and i.stage == 0]
-            for algorithm, settings in algorithms.items():
+            for algorithm, settings in ALGORITHMS.items():
                 sources[algorithm, name] = source(fused, impls, settings)
         libraries = compile_all(sources, Path(folder))
         best: Dict[Tuple[str, Tuple[int, int]], float] = {}
@@ -189,7 +188,7 @@ def measure(kernels=None, shapes: Sequence[Tuple[int, int]] = SHAPES, algorithms
                     continue  # rows that do not fit UB: another way of the kernel is taken
                 if (name, shape) not in best:
                     best[name, shape] = library.exhausted(sizes, ctypes.byref(given))
-                seconds = min(library.seconds(sizes, ctypes.byref(given), CALLS) for _ in range(ROUNDS))
+                seconds = min(library.seconds(sizes, ctypes.byref(given), CALLS) for _ in range(rounds))
                 found.append(Found(algorithm, name, shape, cost, best[name, shape], cores.value, seconds))
     return found
 

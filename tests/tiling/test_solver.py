@@ -18,7 +18,7 @@ from tf_autofuse.symbolic.size import CPP_PRELUDE, evaluate
 from tf_autofuse.tiling import solve as solve_module
 from tf_autofuse.tiling.nests import tiling_fields, tiling_functions, tiling_header
 from tf_autofuse.tiling.model import build_model
-from tf_autofuse.tiling.settings import DEFAULTS, TilingSettings
+from tf_autofuse.tiling.settings import DEFAULTS, SLOWER, Forced, TilingSettings
 from tf_autofuse.tiling.solve import NoPlan, Solver, solve
 
 MACHINE = machine_for()
@@ -32,6 +32,7 @@ SETTINGS = {
     "trade 5/90": TilingSettings(tradeoff=True, ub_threshold=5, corenum_threshold=90),
     "trade 0/0": TilingSettings(tradeoff=True, ub_threshold=0, corenum_threshold=0),
     "small shapes": TilingSettings(small_shapes=True),
+    "forced": TilingSettings(forced=Forced((), ((0, 1),))),
     "HighPerf, small shapes": TilingSettings(algorithm="HighPerf", small_shapes=True)}
 #: What each setting is tried on beside the defaults, which are tried on all.
 SOME = ("aligned_rows", "nine_loads", "run_time_broadcast", "softmax", "transposed")
@@ -202,6 +203,51 @@ def test_small_shapes_use_few_cores_and_large_ones_all():
     assert cores[0] <= 2
     assert cores == sorted(cores)
     assert cores[-1] == MACHINE.vector_cores
+
+
+def plan_of(rows, **settings):
+    """Of the public example with so many rows."""
+    models = [build_model(i) for i in schedule(public_example(rows, 128).graph, MACHINE)]
+    return solve(models, {}, MACHINE, TilingSettings(**settings))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 48, 192, 1000, 5000, 1 << 20])
+def test_the_small_shape_strategy_takes_fewer_cores_for_small_shapes_only(rows):
+    usual, few = plan_of(rows), plan_of(rows, small_shapes=True)
+    assert few.block_dim <= usual.block_dim and few.cost <= usual.cost * SLOWER
+    if rows in (48, 192):
+        assert few.block_dim < usual.block_dim
+    if rows >= 5000:
+        assert few == usual
+
+
+@pytest.mark.parametrize("rows", [7, 192, 2048, 1 << 16])
+def test_level_0_searches_nothing(rows):
+    first, searched = plan_of(rows, accuracy_level=0), plan_of(rows)
+    assert searched.cost <= first.cost
+    cases = Kernel(public_example(rows, 128), TilingSettings(accuracy_level=0)).solver.problems(
+        {}, *MACHINE.launch_limits)
+    assert first.cost == min(p.candidate(MACHINE.vector_cores, 1).cost for p in cases)
+
+
+def test_the_trade_between_cores_and_ub():
+    """A tile as large as UB allows, smaller for busy cores, never below the least share of UB."""
+    def cores_and_share(rows, ub, cores):
+        plan = plan_of(rows, tradeoff=True, ub_threshold=ub, corenum_threshold=cores)
+        return plan.block_dim, plan.ub_bytes / FULL_UB
+
+    # Many rows: the cores are busy with tiles as large as fit.
+    assert cores_and_share(1 << 16, 20, 40)[0] >= MACHINE.vector_cores - 1
+    assert cores_and_share(1 << 16, 20, 40)[1] > 0.8
+    # Few rows: the share of UB bounds how many cores get one ...
+    few = [cores_and_share(512, ub, 100) for ub in (0, 5, 20, 60)]
+    assert [cores for cores, _ in few] == sorted((cores for cores, _ in few), reverse=True)
+    assert few[0][0] > 2 * few[-1][0]
+    assert all(share >= ub / 100 for (_, share), ub in zip(few, (0, 5, 20, 60)))
+    # ... and the number of cores that must be busy bounds how small tiles get.
+    some = [cores_and_share(512, 0, cores) for cores in (0, 25, 50, 100)]
+    assert [share for _, share in some] == sorted((share for _, share in some), reverse=True)
+    assert all(cores >= MACHINE.vector_cores * wanted // 100 for (cores, _), wanted in zip(some, (0, 25, 50)))
 
 
 def test_a_large_shape_fills_ub():

@@ -238,14 +238,14 @@ class Problem:
                        float(self.ub(tile)) / float(self.budget), self.model.key, tile, per_block, block_dim,
                        cores, per_core)
 
-    def candidate(self, cores: int, per_core: int, smallest: int = 1, largest: int = 0) -> _Choice:
+    def candidate(self, cores: int, per_core: int) -> _Choice:
         cut, outer = self.cut, self.outer
         tiles = min(_ceil_div(cores * per_core, outer), cut)
-        tile = min(largest or self.largest, self._round(_ceil_div(cut, tiles), up=True), cut)
+        tile = min(self.largest, self._round(_ceil_div(cut, tiles), up=True), cut)
         per_block = _ceil_div(outer * _ceil_div(cut, tile), cores)
         tiles = min(per_block * cores // outer, cut)
         tile = min(tile, self._round(_ceil_div(cut, tiles), up=True))
-        return self.spread(max(tile, smallest), cores, per_core)
+        return self.spread(tile, cores, per_core)
 
     def _trade(self) -> _Choice:
         wanted = max(_ceil_div(self.cores * self.settings.corenum_threshold, 100), 1)
@@ -257,8 +257,13 @@ class Problem:
             else:
                 too_small = middle
         tiles = min(_ceil_div(wanted, self.outer), self.cut)
-        busy = min(self.largest, self._round(_ceil_div(self.cut, tiles), up=True), self.cut)
-        return self.candidate(self.cores, 1, smallest, max(busy, smallest))
+        tile = max(min(self.largest, self._round(_ceil_div(self.cut, tiles), up=True), self.cut), smallest)
+        total = self.outer * _ceil_div(self.cut, tile)
+        per_block = _ceil_div(total, self.cores)
+        busy = _ceil_div(total, per_block)
+        tiles = min(per_block * busy // self.outer, self.cut)
+        tile = max(min(tile, self._round(_ceil_div(self.cut, tiles), up=True)), smallest)
+        return self.spread(tile, busy, 1)
 
     def _improved(self, best: _Choice) -> _Choice:
         for _ in range(MOST_ROUNDS):

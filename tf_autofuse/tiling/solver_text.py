@@ -65,11 +65,9 @@ Choice Spread(const Case& c, int64_t tile, int64_t cores, int64_t per_core, int6
                 per_block, block_dim, cores, per_core};
 }
 
-// The largest tile in [smallest, largest] with `per_core` tiles for each of `cores`, then the smallest with
-// as few tiles per block.
+// The largest tile with `per_core` tiles for each of `cores`, then the smallest with as few tiles per block.
 template <class Case>
-Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores, int64_t per_core,
-                 int64_t budget) {
+Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t per_core, int64_t budget) {
   const int64_t cut = c.Cut();
   const int64_t outer = c.Outer();
   int64_t tiles = Min(CeilDiv(cores * per_core, outer), cut);
@@ -77,7 +75,7 @@ Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores
   const int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
   tiles = Min(per_block * cores / outer, cut);
   tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
-  return Spread(c, Max(tile, smallest), cores, per_core, budget);
+  return Spread(c, tile, cores, per_core, budget);
 }
 
 inline Choice Cheaper(const Choice& candidate, const Choice& best) {
@@ -89,13 +87,13 @@ inline Choice Cheaper(const Choice& candidate, const Choice& best) {
 _FIRST = """\
 template <class Case>
 Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  return Candidate(c, 1, largest, cores, 1, budget);
+  return Candidate(c, largest, cores, 1, budget);
 }
 """
 
 _TRADE = """\
 // The largest tile; where fewer than %(cores)d %% of the cores have one, smaller ones, but none that takes
-// less than %(ub)d %% of UB.
+// less than %(ub)d %% of UB; then the smallest with as few tiles per block on as many cores.
 template <class Case>
 Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
   const int64_t wanted = Max(CeilDiv(cores * %(cores)d, 100), 1);
@@ -109,9 +107,16 @@ Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
       too_small = middle;
     }
   }
-  const int64_t tiles = Min(CeilDiv(wanted, c.Outer()), c.Cut());
-  const int64_t busy = Min(Min(largest, RoundTile<Case>(CeilDiv(c.Cut(), tiles), true)), c.Cut());
-  return Candidate(c, smallest, Max(busy, smallest), cores, 1, budget);
+  const int64_t cut = c.Cut();
+  const int64_t outer = c.Outer();
+  int64_t tiles = Min(CeilDiv(wanted, outer), cut);
+  int64_t tile = Max(Min(Min(largest, RoundTile<Case>(CeilDiv(cut, tiles), true)), cut), smallest);
+  const int64_t total = outer * CeilDiv(cut, tile);
+  const int64_t per_block = CeilDiv(total, cores);
+  const int64_t busy = CeilDiv(total, per_block);
+  tiles = Min(per_block * busy / outer, cut);
+  tile = Max(Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true)), smallest);
+  return Spread(c, tile, busy, 1, budget);
 }
 """
 
@@ -127,7 +132,7 @@ Choice Improved(const Case& c, int64_t largest, int64_t cores, int64_t budget, C
     const double before = best.cost;
     for (const auto& n : near) {
       if (n[0] >= 1 && n[0] <= cores && n[1] >= 1) {
-        best = Cheaper(Candidate(c, 1, largest, n[0], n[1], budget), best);
+        best = Cheaper(Candidate(c, largest, n[0], n[1], budget), best);
         if (best.cost < before) {
           break;
         }
@@ -162,13 +167,13 @@ _AXES_REORDER = """\
 // Cores by doubling with one tile each, then tiles for each by doubling, then neighbours.
 template <class Case>
 Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  Choice best = Candidate(c, 1, largest, cores, 1, budget);
+  Choice best = Candidate(c, largest, cores, 1, budget);
   for (int64_t d = 1; d < cores; d *= 2) {
-    best = Cheaper(Candidate(c, 1, largest, d, 1, budget), best);
+    best = Cheaper(Candidate(c, largest, d, 1, budget), best);
   }
   int64_t tile = best.tile;
   for (int64_t p = 2; p <= %(tiles)d; p *= 2) {
-    const Choice tried = Candidate(c, 1, largest, best.cores, p, budget);
+    const Choice tried = Candidate(c, largest, best.cores, p, budget);
     if (tried.tile == tile) {
       continue;
     }
@@ -183,16 +188,16 @@ _HIGH_PERF = """\
 // For tiles for each core by doubling: cores by doubling, then neighbours of the best of these.
 template <class Case>
 Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  Choice best = Candidate(c, 1, largest, cores, 1, budget);
+  Choice best = Candidate(c, largest, cores, 1, budget);
   int64_t tile = 0;
   for (int64_t p = 1; p <= %(tiles)d; p *= 2) {
-    Choice start = Candidate(c, 1, largest, cores, p, budget);
+    Choice start = Candidate(c, largest, cores, p, budget);
     if (start.tile == tile) {
       continue;
     }
     tile = start.tile;
     for (int64_t d = 1; d < cores; d *= 2) {
-      start = Cheaper(Candidate(c, 1, largest, d, p, budget), start);
+      start = Cheaper(Candidate(c, largest, d, p, budget), start);
     }
     best = Cheaper(WholeRows(c, largest, budget, Improved(c, largest, cores, budget, start)), best);
   }
@@ -209,7 +214,7 @@ Choice Fewest(const Case& c, int64_t largest, int64_t budget, const Choice& best
     return best;
   }
   for (int64_t d = 1; d < best.block_dim; ++d) {
-    const Choice tried = Candidate(c, 1, largest, d, best.per_core, budget);
+    const Choice tried = Candidate(c, largest, d, best.per_core, budget);
     if (tried.cost <= best.cost * %(slower)s) {
       return tried;
     }
