@@ -130,11 +130,9 @@ Choice Spread(const Case& c, int64_t tile, int64_t cores, int64_t per_core, int6
                 per_block, block_dim, cores, per_core};
 }
 
-// The largest tile in [smallest, largest] with `per_core` tiles for each of `cores`, then the smallest with
-// as few tiles per block.
+// The largest tile with `per_core` tiles for each of `cores`, then the smallest with as few tiles per block.
 template <class Case>
-Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores, int64_t per_core,
-                 int64_t budget) {
+Choice Candidate(const Case& c, int64_t largest, int64_t cores, int64_t per_core, int64_t budget) {
   const int64_t cut = c.Cut();
   const int64_t outer = c.Outer();
   int64_t tiles = Min(CeilDiv(cores * per_core, outer), cut);
@@ -142,7 +140,7 @@ Choice Candidate(const Case& c, int64_t smallest, int64_t largest, int64_t cores
   const int64_t per_block = CeilDiv(outer * CeilDiv(cut, tile), cores);
   tiles = Min(per_block * cores / outer, cut);
   tile = Min(tile, RoundTile<Case>(CeilDiv(cut, tiles), true));
-  return Spread(c, Max(tile, smallest), cores, per_core, budget);
+  return Spread(c, tile, cores, per_core, budget);
 }
 
 inline Choice Cheaper(const Choice& candidate, const Choice& best) {
@@ -159,7 +157,7 @@ Choice Improved(const Case& c, int64_t largest, int64_t cores, int64_t budget, C
     const double before = best.cost;
     for (const auto& n : near) {
       if (n[0] >= 1 && n[0] <= cores && n[1] >= 1) {
-        best = Cheaper(Candidate(c, 1, largest, n[0], n[1], budget), best);
+        best = Cheaper(Candidate(c, largest, n[0], n[1], budget), best);
         if (best.cost < before) {
           break;
         }
@@ -189,13 +187,13 @@ Choice WholeRows(const Case& c, int64_t largest, int64_t budget, const Choice& f
 // Cores by doubling with one tile each, then tiles for each by doubling, then neighbours.
 template <class Case>
 Choice Search(const Case& c, int64_t largest, int64_t cores, int64_t budget) {
-  Choice best = Candidate(c, 1, largest, cores, 1, budget);
+  Choice best = Candidate(c, largest, cores, 1, budget);
   for (int64_t d = 1; d < cores; d *= 2) {
-    best = Cheaper(Candidate(c, 1, largest, d, 1, budget), best);
+    best = Cheaper(Candidate(c, largest, d, 1, budget), best);
   }
   int64_t tile = best.tile;
   for (int64_t p = 2; p <= 64; p *= 2) {
-    const Choice tried = Candidate(c, 1, largest, best.cores, p, budget);
+    const Choice tried = Candidate(c, largest, best.cores, p, budget);
     if (tried.tile == tile) {
       continue;
     }
