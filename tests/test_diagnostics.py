@@ -44,14 +44,14 @@ def test_strict_mode_raises_every_time(monkeypatch, caplog, value, is_strict):
 
 def test_config_problems_are_told_once_and_what_comes_later_in_one_line(caplog):
     config = Config.from_sources(
-        {"AUTOFUSE_FLAGS": "enable_autofues=true", "AUTOFUSE_DFX_FLAGS": "--att_profiling=true"},
+        {"AUTOFUSE_FLAGS": "enable_autofues=true;--experimental_enable_jit_executor_v2=true"},
         {"use_off_line": True},
     )
     for _ in range(2):
         diagnostics.report_problems(config)
     first, second = [record.getMessage() for record in caplog.records]
     assert "enable_autofues" in first and "did you mean enable_autofuse?" in first
-    assert "att_profiling=true" in second
+    assert "experimental_enable_jit_executor_v2=true" in second
     diagnostics.report_problems(Config.from_sources({"AUTOFUSE_FLAGS": "enable_autofuss=true"}))
     assert len(caplog.records) == 3
 
@@ -67,8 +67,7 @@ def test_what_has_no_effect_is_told_only_on_request(caplog):
 def test_strict_mode_refuses_bad_settings_but_not_notes(caplog):
     strict = {
         "AUTOFUSE_STRICT": "1",
-        "AUTOFUSE_FLAGS": "--codegen_compile_debug=true",
-        "AUTOFUSE_DFX_FLAGS": "--att_profiling=true",
+        "AUTOFUSE_FLAGS": "--codegen_compile_debug=true;--experimental_enable_jit_executor_v2=true",
     }
     diagnostics.report_problems(Config.from_sources(strict))
     assert len(caplog.records) == 2

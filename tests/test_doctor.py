@@ -72,7 +72,8 @@ def test_switch_and_settings():
     assert doctor._switch(config(AUTOFUSE_FLAGS="enable_autofuse=true")).status == doctor.OK
     assert doctor._settings(config()).status == doctor.OK
     assert doctor._settings(config(AUTOFUSE_FLAGS="enable_autofus=true")).status == doctor.PROBLEM
-    assert doctor._settings(config(AUTOFUSE_FLAGS="autofuse_enable_pgo=true")).status == doctor.NOTE
+    later = config(AUTOFUSE_FLAGS="experimental_enable_jit_executor_v2=true")
+    assert doctor._settings(later).status == doctor.NOTE
 
 
 @pytest.mark.parametrize(
