@@ -20,6 +20,8 @@ from setuptools.command.build_ext import build_ext
 ROOT = os.path.dirname(os.path.abspath(__file__))
 NATIVE = os.path.join("tf_autofuse", "frontend", "native")
 MODULE = "tf_autofuse.frontend._native"
+#: Headers that the extension shares with what is built where it runs.
+SHARED = os.path.join("npu_kernels", "runtime")
 
 _FLAGS_PROGRAM = (
     "import json, pybind11, tensorflow as tf; print(json.dumps([tf.version.VERSION, "
@@ -42,15 +44,16 @@ def commands():
 
 
 def _with_headers(path, found=None):
-    """The file and all headers of the same folder that it includes, directly or not."""
+    """The file and all headers of its folder, and of SHARED, that it includes, directly or not."""
     found = {path} if found is None else found
     with open(path, encoding="utf-8") as source:
         names = re.findall(r'^#include "([^"/]+)"', source.read(), re.MULTILINE)
     for name in names:
-        header = os.path.join(os.path.dirname(path), name)
-        if os.path.exists(header) and header not in found:
-            found.add(header)
-            _with_headers(header, found)
+        for folder in (os.path.dirname(path), os.path.join(ROOT, SHARED)):
+            header = os.path.join(folder, name)
+            if os.path.exists(header) and header not in found:
+                found.add(header)
+                _with_headers(header, found)
     return found
 
 
@@ -96,6 +99,7 @@ class BuildNative(build_ext):
             "-Wall",
             "-Wno-sign-compare",
         ]
+        flags.append("-I" + os.path.join(ROOT, SHARED))
         flags += [
             flag.replace("-I", "-isystem", 1) if flag.startswith("-I") else flag for flag in compile_flags
         ]

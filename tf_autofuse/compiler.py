@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 from tf_autofuse.background import Deliver, workshop
-from tf_autofuse.build.kernels import BuildFailure, BuildResult, KernelBinary, build_kernels
+from tf_autofuse.build.kernels import BuildFailure, BuildResult, BuildSettings, KernelBinary, build_kernels
+from tf_autofuse.codegen.ascendc.cann import Toolkit
 from tf_autofuse.codegen.sources import KernelSources
 from tf_autofuse.codegen.targets import target_named
 from tf_autofuse.config import Config
@@ -77,12 +78,13 @@ class Compilation:
 
 
 def compile_graph(view: GraphView, config: Config, target_name: str,
-                  deliver: Optional[Deliver] = None) -> Compilation:
+                  deliver: Optional[Deliver] = None, toolkit: Optional[Toolkit] = None) -> Compilation:
     """Compiles every region of the graph that can be fused. deliver(key, body, result) gets the kernels
-    that are not waited for, on another thread; without it all are waited for."""
+    that are not waited for, on another thread; without it all are waited for. toolkit: compile for the
+    device, with it."""
     clock = _StageClock()
     target = target_named(target_name)
-    recipe = Recipe(target, target.machine(config), config)
+    recipe = Recipe(target, target.machine(config), config, toolkit)
     the_plan = clock.run("lowering and fusion", lambda: plan(view, config, target_name))
     kernels, keys = _kernels(the_plan.regions, recipe, clock, deliver)
     compiled: List[CompiledRegion] = []
@@ -152,11 +154,13 @@ def sources_of(fused: FusedGraph, config: Config, target_name: str) -> KernelSou
     return recipe.generate(fused, recipe.schedule(fused))
 
 
-def compile_fused(fused: FusedGraph, config: Config, target_name: str) -> BuildResult:
+def compile_fused(fused: FusedGraph, config: Config, target_name: str,
+                  toolkit: Optional[Toolkit] = None) -> BuildResult:
     """The kernel of one fused graph: for graphs that come without the TF graph they were made from. Never
     raises."""
     try:
-        return build_kernels([sources_of(fused, config, target_name)], config)[0]
+        settings = BuildSettings.of(config, toolkit)
+        return build_kernels([sources_of(fused, config, target_name)], settings)[0]
     except Exception as error:
         reason = "%s: %s" % (type(error).__name__, error)
         return BuildFailure(reason, "the node runs its fallback function", "", fused.name)

@@ -112,6 +112,7 @@ class Config:
     cxx: str = _default("cxx")
     ascend_home: str = _default("ascend_home")
     ascend_toolkit_home: str = _default("ascend_toolkit_home")
+    ascend_device: int = _default("ascend_device")
     dump_ge_graph: int = _default("dump_ge_graph")
     dump_graph_level: int = _default("dump_graph_level")
     dump_graph_path: str = _default("dump_graph_path")

@@ -186,11 +186,11 @@ ENVIRONMENT_ROWS: Tuple[Row, ...] = (
          "region."),
     _env("cxx", "CXX", Kind("a command"), "", "The host's C++ compiler; unset: g++, clang++ or c++ on PATH."),
     _env("ascend_home", "ASCEND_HOME_PATH", Kind("a folder"), "",
-         "The CANN toolkit; found there, kernels are built for the NPU with its compiler.",
-         LATER),
+         "The CANN toolkit. With it and its libascendcl the ascend target builds kernels for the NPU and runs "
+         "them there (docs/npu.md); its hardware description wins over the built-in one."),
     _env("ascend_toolkit_home", "ASCEND_TOOLKIT_HOME", Kind("a folder"), "",
-         "The CANN toolkit where ASCEND_HOME_PATH is not set.",
-         LATER),
+         "The CANN toolkit where ASCEND_HOME_PATH is not set."),
+    _env("ascend_device", "ASCEND_DEVICE_ID", Int(low=0, high=1023), 0, "The NPU that kernels run on."),
     _env("dump_ge_graph", "DUMP_GE_GRAPH", Int(low=0, high=3), 0,
          "Write the graph before and after fusion as .pbtxt. 1: all of it, 2: without the values of "
          "constants, 3: names, ops and edges."),

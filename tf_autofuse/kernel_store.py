@@ -18,8 +18,9 @@ from tf_autofuse import diagnostics
 from tf_autofuse.build import debug_folder
 from tf_autofuse.build.cache import Cache, content_key
 from tf_autofuse.build.kernels import BuildFailure, BuildSettings, KernelBinary, build_kernels, open_cache
-from tf_autofuse.build.stamps import compiler_stamp, project_stamp
+from tf_autofuse.build.stamps import compiler_stamp, project_stamp, toolkit_stamp
 from tf_autofuse.codegen.abi import ABI_VERSION
+from tf_autofuse.codegen.ascendc.cann import Toolkit
 from tf_autofuse.codegen.replacement import digest, replaced
 from tf_autofuse.codegen.targets import Target
 from tf_autofuse.config import Config
@@ -44,11 +45,12 @@ Result = Union[KernelBinary, StageFailure]
 
 
 class Recipe(NamedTuple):
-    """How kernels are made."""
+    """How kernels are made. toolkit: for the device, with this CANN toolkit; None: for the host."""
 
     target: Target
     machine: Any
     config: Config
+    toolkit: Optional[Toolkit] = None
 
     @property
     def checks(self) -> bool:
@@ -82,11 +84,11 @@ class KernelStore:
         config = recipe.config
         # A debug folder is written by the build, and checks want the stages' values.
         self.remembers = not recipe.checks
-        self._settings = BuildSettings.of(config)
+        self._settings = BuildSettings.of(config, recipe.toolkit)
         self._prefix = hashlib.sha256(repr((
             recipe.target.name, recipe.machine, config.cache_key(), bool(config.twin_check), config.cache_dir,
             config.build, ABI_VERSION, project_stamp(), compiler_stamp(os.environ),
-            digest(config.replace_kernel) if config.replace_kernel else "",
+            digest(config.replace_kernel) if config.replace_kernel else "", toolkit_stamp(recipe.toolkit),
         )).encode()).hexdigest()
 
     def key(self, body: Body) -> str:

@@ -1,12 +1,14 @@
 // A stand-in for libascendcl. Device memory is an arena of its own: addresses handed out lie in a range that
 // the host may not touch, and only the calls below know the memory behind it. Work is queued on streams and
 // done when a stream is synchronised, so that a missing wait leaves results undone. A "device binary" is a
-// kernel library built for the twin. Every misuse is an error code; what is left over at the end is counted.
+// kernel library built for the twin. Copies want page-locked host memory and addresses of 64 bytes, as the real
+// ones do. Every misuse is an error code and is counted; so is what is left over at the end.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -41,6 +43,7 @@ char* memory = nullptr;     // what is behind them
 size_t used = 0, limit = kArena;
 std::map<uint64_t, size_t> live;
 std::map<uint64_t, size_t> free_list;
+std::map<uint64_t, size_t> locked;  // page-locked host memory
 std::map<Stream*, int> streams;
 std::map<Binary*, std::vector<Function*>> binaries;
 std::map<std::string, int> calls;
@@ -48,6 +51,8 @@ std::string failing, words;
 int failing_at = 0, misuses = 0, open_devices = 0;
 bool initialized = false;
 bool foreign = false;
+int opening = 1;             // of the device
+thread_local int bound = 0;  // the opening that this thread has set its device in
 
 int Fail(int code, const std::string& text) {
   words = text;
@@ -56,20 +61,31 @@ int Fail(int code, const std::string& text) {
 }
 
 // Counts the call; true where it is the one that has to fail.
-bool Injected(const char* name) { return ++calls[name] == failing_at && failing == name; }
+bool Injected(const char* name) {
+  const int number = ++calls[name];
+  return failing == name && (number == failing_at || (failing_at < 0 && number >= -failing_at));
+}
 
-#define ENTER(name)                                                     \
-  std::lock_guard<std::recursive_mutex> held(lock);                     \
+#define ENTER_UNBOUND(name)                                                     \
+  std::lock_guard<std::recursive_mutex> held(lock);                             \
   if (Injected(name)) return Fail(kInjected, std::string(name) + ": injected"); \
   if (!initialized) return Fail(kNoInit, std::string(name) + ": aclInit is missing")
+#define ENTER(name)    \
+  ENTER_UNBOUND(name); \
+  if (bound != opening) return Fail(kInvalid, std::string(name) + ": this thread has set no device")
 
 // The allocation that holds [address, address + bytes), or end().
-std::map<uint64_t, size_t>::iterator Find(const void* address, size_t bytes) {
-  auto at = live.upper_bound(reinterpret_cast<uint64_t>(address));
-  if (at == live.begin()) return live.end();
+std::map<uint64_t, size_t>::iterator FindIn(std::map<uint64_t, size_t>& all, const void* address,
+                                            size_t bytes) {
+  auto at = all.upper_bound(reinterpret_cast<uint64_t>(address));
+  if (at == all.begin()) return all.end();
   --at;
   const uint64_t offset = reinterpret_cast<uint64_t>(address) - at->first;
-  return offset + bytes <= at->second ? at : live.end();
+  return offset + bytes <= at->second ? at : all.end();
+}
+
+std::map<uint64_t, size_t>::iterator Find(const void* address, size_t bytes) {
+  return FindIn(live, address, bytes);
 }
 
 char* Real(const void* address) { return memory + (static_cast<const char*>(address) - forbidden); }
@@ -97,22 +113,24 @@ int aclInit(const char*) {
 }
 
 int aclFinalize() {
-  ENTER("aclFinalize");
+  ENTER_UNBOUND("aclFinalize");
   if (open_devices != 0) return Fail(kInvalid, "aclFinalize: a device is open");
   initialized = false;
   return 0;
 }
 
 int aclrtSetDevice(int32_t device) {
-  ENTER("aclrtSetDevice");
+  ENTER_UNBOUND("aclrtSetDevice");
   if (device != 0) return Fail(107001, "aclrtSetDevice: there is one device, 0");
   open_devices = 1;
+  bound = opening;
   return 0;
 }
 
 int aclrtResetDevice(int32_t) {
   ENTER("aclrtResetDevice");
   open_devices = 0;
+  ++opening;
   return 0;
 }
 
@@ -129,9 +147,10 @@ int aclrtDestroyStream(void* stream) {
   ENTER("aclrtDestroyStream");
   auto found = streams.find(static_cast<Stream*>(stream));
   if (found == streams.end()) return Fail(kInvalid, "aclrtDestroyStream: no such stream");
+  const bool idle = found->first->work.empty();
   delete found->first;
   streams.erase(found);
-  return 0;
+  return idle ? 0 : Fail(kInvalid, "aclrtDestroyStream: work is left on it");
 }
 
 int aclrtSynchronizeStream(void* stream) {
@@ -183,6 +202,22 @@ int aclrtFree(void* address) {
   return 0;
 }
 
+int aclrtMallocHost(void** address, size_t bytes) {
+  ENTER("aclrtMallocHost");
+  if (bytes == 0 || posix_memalign(address, 64, bytes) != 0) return Fail(kNoMemory, "aclrtMallocHost: no memory");
+  memset(*address, 0xab, bytes);
+  locked[reinterpret_cast<uint64_t>(*address)] = bytes;
+  return 0;
+}
+
+int aclrtFreeHost(void* address) {
+  ENTER("aclrtFreeHost");
+  if (locked.erase(reinterpret_cast<uint64_t>(address)) == 0)
+    return Fail(kInvalid, "aclrtFreeHost: not allocated, or freed twice");
+  free(address);
+  return 0;
+}
+
 int aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes, int kind, void* stream) {
   ENTER("aclrtMemcpyAsync");
   auto found = streams.find(static_cast<Stream*>(stream));
@@ -193,11 +228,13 @@ int aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes, int 
   const void* device = to_device ? to : from;
   const void* host = to_device ? from : to;
   if (Find(device, bytes) == live.end()) return Fail(kInvalid, "aclrtMemcpyAsync: no device memory there");
-  const char* at = static_cast<const char*>(host);
-  if (at >= forbidden && at < forbidden + kArena)
-    return Fail(kInvalid, "aclrtMemcpyAsync: no host memory there");
+  if (FindIn(locked, host, bytes) == locked.end())
+    return Fail(kInvalid, "aclrtMemcpyAsync: no page-locked host memory there");
+  if (((reinterpret_cast<uint64_t>(to) | reinterpret_cast<uint64_t>(from)) & 63) != 0)
+    return Fail(kInvalid, "aclrtMemcpyAsync: an address is not a multiple of 64");
   found->first->work.push_back([=] {
-    if (Find(device, bytes) == live.end()) return Fail(kInvalid, "a copy of memory that was freed meanwhile");
+    if (Find(device, bytes) == live.end() || FindIn(locked, host, bytes) == locked.end())
+      return Fail(kInvalid, "a copy of memory that was freed meanwhile");
     memcpy(to_device ? Real(to) : static_cast<char*>(to), to_device ? from : Real(from), bytes);
     return 0;
   });
@@ -311,21 +348,24 @@ void standin_reset() {
   std::lock_guard<std::recursive_mutex> held(lock);
   for (auto& left : live) free_list[left.first] = (left.second + 511) / 512 * 512;
   live.clear();
+  locked.clear();
   streams.clear();
   binaries.clear();
   calls.clear();
   used = 0;
   limit = kArena;
   misuses = open_devices = failing_at = 0;
+  ++opening;
   failing.clear();
   initialized = foreign = false;
 }
 void standin_limit(uint64_t bytes) { limit = bytes == 0 ? kArena : bytes; }
 void standin_foreign(int on) { foreign = on != 0; initialized = on != 0; }
 int standin_calls(const char* name) { return calls[name]; }
-// Allocations, streams and binaries that are left; misuses; whether ACL is initialised.
+// Allocations (of the device, of page-locked memory), streams and binaries that are left; misuses; whether ACL is
+// initialised.
 void standin_state(int64_t* state) {
-  state[0] = static_cast<int64_t>(live.size());
+  state[0] = static_cast<int64_t>(live.size() + locked.size());
   state[1] = static_cast<int64_t>(streams.size());
   state[2] = static_cast<int64_t>(binaries.size());
   state[3] = misuses;

@@ -11,6 +11,7 @@ folder with
 or a BuildFailure with the compiler's first error, the source line and the TF nodes it stands for. Commands
 are argument lists, never a shell's."""
 
+import ctypes
 import hashlib
 import json
 import re
@@ -131,9 +132,10 @@ def build_device(
     toolchain: Toolchain,
     helpers: str,
     folder: Path,
-    tiling_bytes: int,
+    tiling_bytes: Optional[int] = None,
 ) -> Union[DeviceBinary, BuildFailure]:
-    """Everything into `folder`, which exists. Nothing is raised for what the tools say."""
+    """Everything into `folder`, which exists. tiling_bytes: None: the host library is asked. Nothing is
+    raised for what the tools say."""
     keys = keys_of(sources)
     write_sources(sources, folder)
     try:
@@ -147,6 +149,9 @@ def build_device(
             if result.code != 0:
                 return _failure(sources, command, result.output, folder)
         binary = (folder / (sources.symbol + "_aiv.o")).read_bytes()
+        host_library = folder / ("lib%s_host.so" % sources.symbol)
+        if tiling_bytes is None:
+            tiling_bytes = _tiling_bytes(host_library)
     except OSError as error:
         return BuildFailure(
             "the CANN toolkit in %s can't be used (%s)" % (toolkit.home, error),
@@ -162,9 +167,15 @@ def build_device(
         keys,
         str(folder / (sources.symbol + "_aiv.o")),
         str(json_path),
-        str(folder / ("lib%s_host.so" % sources.symbol)),
+        str(host_library),
         _synchronises(sources),
     )
+
+
+def _tiling_bytes(library: Path) -> int:
+    function = ctypes.CDLL(str(library)).autofuse_tiling_size
+    function.restype, function.argtypes = ctypes.c_int64, ()
+    return function()
 
 
 def _synchronises(sources: KernelSources) -> bool:

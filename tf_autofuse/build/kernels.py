@@ -23,14 +23,20 @@ from tf_autofuse import diagnostics
 from tf_autofuse.build import debug_folder, host_library
 from tf_autofuse.build.cache import Cache, Entry, Unwritable, content_key
 from tf_autofuse.build.problem import Problem
+from tf_autofuse.build.stamps import toolkit_stamp
 from tf_autofuse.build.storage import open_storage
 from tf_autofuse.build.toolchain import KERNEL_FLAGS, CompileFailed, Toolchain, find_toolchain, run
 from tf_autofuse.build.twin_archive import TwinArchive, defines, tree_digest, twin_archive
 from tf_autofuse.codegen.abi import ABI_VERSION
+from tf_autofuse.codegen.ascendc.cann import Toolkit
 from tf_autofuse.codegen.sources import DEVICE_SOURCE, HOST_TOOLS, TWIN_UNITS, KernelSources
 from tf_autofuse.resources import npu_kernels_dir
 
 LIBRARY = "kernel.so"
+_REPORT = (
+    "the region runs as TensorFlow's own ops; please report it with the folder that "
+    "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,8 @@ class BuildSettings:
     """What building reads of a Config. cache_bytes: bound of the cache folder, bytes. code_key: the values
     that can change code, for the key. environ: where CXX, PATH, HOME and the like are read. compiles: whether
     a compiler may be called. debug_dir: where to keep a folder a region, or None. extra_flags: further
-    compiler flags for kernels."""
+    compiler flags for kernels. toolkit: build kernels of the ascend target for the device, with it; None: for
+    the host twin."""
 
     cache_dir: Optional[str] = None
     cache_bytes: int = 2 << 30
@@ -49,9 +56,10 @@ class BuildSettings:
     compiles: bool = True
     debug_dir: Optional[str] = None
     extra_flags: Tuple[str, ...] = ()
+    toolkit: Optional[Toolkit] = None
 
     @classmethod
-    def of(cls, config) -> "BuildSettings":
+    def of(cls, config, toolkit: Optional[Toolkit] = None) -> "BuildSettings":
         return cls(
             config.cache_dir or None,
             config.cache_size,
@@ -61,6 +69,7 @@ class BuildSettings:
             os.environ,
             config.build != "cached",
             (config.debug_dir or debug_folder.DEFAULT) if config.codegen_compile_debug else None,
+            toolkit=toolkit,
         )
 
 
@@ -68,7 +77,9 @@ class BuildSettings:
 class KernelBinary:
     """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared
     object; its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and
-    linking. main: file name of the source that a reader wants to see. in_place: as in KernelSources."""
+    linking. main: file name of the source that a reader wants to see. in_place: as in KernelSources.
+    device_file: of a kernel for the device, its binary in the same folder; `<device_entry>_<tiling key>` are its
+    functions, all_at_once whether its blocks wait for each other. Its library has shapes and tiling only."""
 
     name: str
     key: str
@@ -77,6 +88,9 @@ class KernelBinary:
     seconds: float = 0.0
     main: str = DEVICE_SOURCE
     in_place: Optional[Tuple[Tuple[int, int], ...]] = None
+    device_file: str = ""
+    device_entry: str = ""
+    all_at_once: bool = False
 
     @property
     def folder(self) -> str:
@@ -127,7 +141,7 @@ def code_digest(sources: KernelSources, settings: BuildSettings, npu_kernels_dig
             ("device sources", npu_kernels_digest),
             ("config", _plain(settings.code_key)),
             ("twin check", settings.twin_check and sources.tools.name != HOST_TOOLS.name),
-            ("tools", sources.tools.name),
+            ("tools", sources.tools.name if settings.toolkit is None else sources.tools.name + " device"),
         )
     )[:24]
 
@@ -226,6 +240,7 @@ def _binary(entry: Entry, sources: KernelSources, made: bool) -> KernelBinary:
         float(entry.manifest.get("seconds", 0.0)) if made else 0.0,
         sources.tools.main,
         sources.in_place,
+        **entry.manifest.get("device", {})
     )
 
 
@@ -250,6 +265,8 @@ def _build_all(
             group = {code: s for code, s in first.items() if s.tools.name == name}
             if name == HOST_TOOLS.name:
                 built.update(_build_host(cache, toolchain, npu_kernels, settings, group, jobs, bar.step))
+            elif settings.toolkit is not None:
+                built.update(_build_device(cache, toolchain, npu_kernels, settings, group, jobs, bar.step))
             else:
                 built.update(_build_twin(cache, toolchain, npu_kernels, settings, group, jobs, bar.step))
     if any(isinstance(r, KernelBinary) and not r.cached for r in built.values()):
@@ -272,6 +289,43 @@ def _build_twin(
         return result
 
     return _in_parallel(one, group, jobs)
+
+
+def _build_device(
+    cache: Cache, toolchain: Toolchain, npu_kernels: Path, settings: BuildSettings, group, jobs: int, step
+) -> Dict[str, BuildResult]:
+    from tf_autofuse.build import cann  # it builds on this module
+
+    toolkit = settings.toolkit
+    facts = (toolkit_stamp(toolkit), cann.DEVICE_FLAGS, cann.NEWER_FLAGS, cann.LINK_FLAGS)
+    tools = content_key((("toolkit", facts), ("toolchain", toolchain.identity)))[:8]
+
+    def make(s: KernelSources, folder: Path) -> Mapping[str, object]:
+        start = time.perf_counter()
+        made = cann.build_device(s, toolkit, toolchain, str(npu_kernels / "include"), folder)
+        if isinstance(made, BuildFailure):
+            raise DeviceBuildFailed(made)
+        os.rename(made.host_library, str(folder / LIBRARY))
+        command = cann.link_command(toolkit, s.symbol, made.keys)
+        device = {"device_file": os.path.basename(made.path), "device_entry": made.symbol,
+                  "all_at_once": made.all_at_once}
+        return _facts(s, toolchain, command, time.perf_counter() - start, {"device": device})
+
+    def one(item: Tuple[str, KernelSources]) -> BuildResult:
+        code, s = item
+        result = _made(cache, code + tools, s, lambda folder: make(s, folder))
+        step()
+        return result
+
+    return _in_parallel(one, group, jobs)
+
+
+class DeviceBuildFailed(Exception):
+    """failure: what the device's tools said."""
+
+    def __init__(self, failure: BuildFailure):
+        super().__init__(failure.reason)
+        self.failure = failure
 
 
 def _build_host(
@@ -312,6 +366,10 @@ def _made(cache: Cache, key: str, s: KernelSources, make: Callable[[Path], Mappi
         return _binary(entry, s, made)
     except CompileFailed as failed:
         return _compiler_said(failed, s)
+    except DeviceBuildFailed as failed:
+        # The folder that it names is gone.
+        remedy = failed.failure.remedy if "ASCEND" in failed.failure.remedy else _REPORT
+        return replace(failed.failure, remedy=remedy)
     except Unwritable as error:
         return _failure(s, error.problem)
     except OSError as error:
@@ -396,8 +454,7 @@ def _compiler_said(failed: CompileFailed, sources: KernelSources) -> BuildFailur
         (
             "make room on the disk, or set AUTOFUSE_CACHE_DIR to another one"
             if full
-            else "the region runs as TensorFlow's own ops; please report it with the folder that "
-            "--codegen_compile_debug=true;--debug_dir=DIR (AUTOFUSE_DFX_FLAGS) keeps"
+            else _REPORT
         ),
         failed.output,
         sources.name,

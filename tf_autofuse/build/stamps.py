@@ -8,9 +8,10 @@ import os
 import platform
 import shutil
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 from tf_autofuse.build.toolchain import ON_PATH
+from tf_autofuse.codegen.ascendc.cann import Toolkit
 from tf_autofuse.resources import npu_kernels_dir
 
 _stamps: Dict[Any, str] = {}
@@ -79,3 +80,17 @@ def compiler_stamp(environ: Mapping[str, str]) -> str:
                 facts.append((real, stat.st_size, stat.st_mtime_ns))
         found = _stamps[key] = repr(facts)
     return found
+
+
+def toolkit_stamp(toolkit: Optional[Toolkit]) -> str:
+    """Changes with the device compiler and its linker; '' without a toolkit."""
+    if toolkit is None:
+        return ""
+    facts = [str(toolkit.framework)]
+    for path in (toolkit.compiler, toolkit.compiler.parent / "ld.lld"):
+        try:
+            stat = os.stat(str(path))
+            facts.append("%s %d %d" % (path, stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            facts.append(str(path))  # building says so
+    return repr(facts)

@@ -35,16 +35,16 @@ class Answer(NamedTuple):
     constants: List[Dict[str, Any]] = []
 
 
-def key_of(columns: Dict[str, Any], config: Config, target: str) -> Optional[str]:
+def key_of(columns: Dict[str, Any], config: Config, target: str, place: str = "") -> Optional[str]:
     """32 hex digits; None where the columns hold what can't be told, or where the settings want every
-    stage to run."""
+    stage to run. place: of kernels that don't run on the host, all that matters about it."""
     # Checks and dumps; shapes to be measured; a folder that may have changed; names to be reported.
     if (config.strict or config.codegen_compile_debug or config.enable_pgo or config.replace_kernel
             or config.force_tiling_case or config.force_schedule_result >= 0):
         return None
     digest = hashlib.blake2b(digest_size=16)
     settings = tuple((row.field, repr(getattr(config, row.field))) for row in ROWS)
-    stamps = (project_stamp(), compiler_stamp(os.environ))
+    stamps = (project_stamp(), compiler_stamp(os.environ), place)
     digest.update(repr((FORMAT, target, settings, config.skip_list, stamps)).encode())
     try:
         for name in sorted(columns):
@@ -83,7 +83,9 @@ def find(key: str, config: Config) -> Optional[Answer]:
         library = cache.find("kernel", kernel)
         if library is None:
             return None
-        found.append((kernel, dict(meta, library=str(library.file(os.path.basename(meta["library"]))))))
+        files = {name: str(library.file(os.path.basename(meta[name])))
+                 for name in ("library", "device_binary") if name in meta}
+        found.append((kernel, dict(meta, **files)))
     answer = Answer(edits, found, constants)
     _remember(key, answer)
     return answer

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from tf_autofuse import diagnostics
 from tf_autofuse.config import Config
@@ -117,17 +117,18 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
     start = time.perf_counter()
     config = _config_of(context)
     target = choose_target(config)
-    key = answers.key_of(columns, config, target)
+    npu = _npu_for(config, target)
+    key = answers.key_of(columns, config, target, npu.stamp if npu else "")
     answer = answers.find(key, config) if key is not None else None
     pending = 0
     if answer is None:
-        answer, compilation = _compile(columns, config, target)
+        answer, compilation = _compile(columns, config, target, npu)
         pending = len({region.key for region in compilation.pending})
         if key is not None and not compilation.pending and not compilation.failures:
             answers.keep(key, answer, config)
         again = lambda: compilation  # noqa: E731
     else:
-        again = functools.lru_cache(maxsize=1)(lambda: _compile(columns, config, target)[1])
+        again = functools.lru_cache(maxsize=1)(lambda: _compile(columns, config, target, npu)[1])
     for kernel, meta in answer.kernels:
         _native.register_kernel(kernel, meta)
     signature = context.get("signature") or {}
@@ -142,7 +143,34 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
     return answer.edits + (answer.constants if getattr(_native, "EDIT_FORMAT", 1) >= 2 else [])
 
 
-def _compile(columns: Dict[str, Any], config: Config, target: str):
+class _Npu(NamedTuple):
+    """keeps: tensors between fused ops stay on the device. stamp: all that an answer depends on."""
+
+    toolkit: Any
+    keeps: bool
+    stamp: str
+
+
+def _npu_for(config: Config, target: str):
+    """The NPU that this graph's kernels run on, known to the native side, or None."""
+    from tf_autofuse.build.stamps import toolkit_stamp
+    from tf_autofuse.frontend import profiler
+    from tf_autofuse.runtime.device import npu_for
+
+    npu = npu_for(config, target)
+    if npu is None:
+        return None
+    try:
+        _native.use_npu(npu.runtime.library, npu.runtime.acl, npu.runtime.device)
+    except RuntimeError as error:
+        diagnostics.warn_once("npu", "the NPU is not used: %s" % error, "clear the kernel cache")
+        return None
+    # A profile wants every tensor's shape, which TensorFlow's tracer does not see on the device.
+    keeps = not profiler.wants_tensors(config)
+    return _Npu(npu.toolkit, keeps, repr((toolkit_stamp(npu.toolkit), keeps)))
+
+
+def _compile(columns: Dict[str, Any], config: Config, target: str, npu):
     """(the answer, the Compilation)."""
     from tf_autofuse.compiler import compile_graph
     from tf_autofuse.frontend import rewrite
@@ -150,7 +178,9 @@ def _compile(columns: Dict[str, Any], config: Config, target: str):
     from tf_autofuse.lowering.graph_view import GraphView
     from tf_autofuse.runtime import registry
 
-    compilation = compile_graph(GraphView.from_columns(columns), config, target, _deliver_for(config, target))
+    compilation = compile_graph(GraphView.from_columns(columns), config, target, _deliver_for(config, target),
+                                npu.toolkit if npu else None)
+    keeps = npu is not None and npu.keeps
     for failure in compilation.failures:
         diagnostics.warn_region(
             failure.region.name, "%s failed: %s" % (failure.stage, failure.reason), failure.remedy)
@@ -159,8 +189,8 @@ def _compile(columns: Dict[str, Any], config: Config, target: str):
         if compiled.binary.key not in kernels:
             kernels[compiled.binary.key] = registry.meta(
                 compiled.binary, compiled.region.emitted.body.fused, compilation.machine)
-    edits = [rewrite.edit_of(c.region, c.binary.key) for c in compilation.compiled]
-    edits += [rewrite.edit_of(p.region, p.key) for p in compilation.pending]
+    edits = [rewrite.edit_of(c.region, c.binary.key, keeps) for c in compilation.compiled]
+    edits += [rewrite.edit_of(p.region, p.key, keeps) for p in compilation.pending]
     operands = compilation.plan.operands if edits else ()
     constants = [rewrite.constant_edit_of(o, columns["names"][o.node]) for o in operands]
     return Answer(edits, list(kernels.items()), constants), compilation
@@ -224,4 +254,4 @@ def _resolve(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
     from tf_autofuse.frontend.resolve import resolve_kernel
     if background.unavailable(key):
         return None
-    return resolve_kernel(key, asc_graph)
+    return resolve_kernel(key, asc_graph, _npu_for)

@@ -85,6 +85,11 @@ def override(make: Callable[[Any], Any]) -> None:
     _override[:] = [make]
 
 
+def wants_tensors(config: Config) -> bool:
+    """Whether sessions with these settings are recorded, with the shape of every tensor."""
+    return bool(_override or config.profiling_mode)
+
+
 def parameter_map(config_proto) -> Optional[Dict[str, Any]]:
     """The settings in a ConfigProto's entry for us; None where it has no entry."""
     for entry in (

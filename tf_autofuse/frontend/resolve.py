@@ -6,7 +6,7 @@ or built from the FusedGraph by the same stages that the optimizer runs; a node 
 runs its fallback function.
 """
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from tf_autofuse import diagnostics
 from tf_autofuse.build.kernels import BuildFailure
@@ -18,8 +18,10 @@ from tf_autofuse.runtime import registry
 from tf_autofuse.runtime.target import choose_target
 
 
-def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
+def resolve_kernel(key: str, asc_graph: bytes,
+                   npu_for: Callable[[Config, str], Any]) -> Optional[Dict[str, Any]]:
     """The registry's description of the kernel (see runtime/registry.py), or None after a warning.
+    npu_for(config, target): what has the toolkit of the NPU that kernels run on, or None.
 
     The key is not compared: this process's compiler or machine may differ, and gives the kernel another key.
     """
@@ -31,7 +33,8 @@ def resolve_kernel(key: str, asc_graph: bytes) -> Optional[Dict[str, Any]]:
         diagnostics.warn_region(key, "%s: %s" % (type(error).__name__, error),
                                 "the node runs its fallback function")
         return None
-    result = compile_fused(fused, config, target)
+    npu = npu_for(config, target)
+    result = compile_fused(fused, config, target, npu.toolkit if npu else None)
     if isinstance(result, BuildFailure):
         diagnostics.warn_region(fused.name, result.reason, result.remedy)
         return None

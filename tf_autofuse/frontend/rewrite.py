@@ -13,8 +13,9 @@ from tf_autofuse.lowering.plan import Region
 CONSTANT = "Const"
 
 
-def edit_of(region: Region, kernel_key: str) -> Dict[str, Any]:
-    """The edit that puts an op with this kernel in the region's place."""
+def edit_of(region: Region, kernel_key: str, keeps: bool = False) -> Dict[str, Any]:
+    """The edit that puts an op with this kernel in the region's place. keeps: the kernel runs on the NPU, and
+    what only goes to another such op stays there."""
     emitted = region.emitted
     return {
         "name": emitted.name,
@@ -27,6 +28,7 @@ def edit_of(region: Region, kernel_key: str) -> Dict[str, Any]:
             "kernel_name": emitted.name,
             "kernel_key": kernel_key,
             "asc_graph": emitted.serialized,
+            **({"_on_device": True} if keeps else {}),
         },
     }
 

@@ -1,70 +1,86 @@
-"""The ACL runtime of an NPU, by dlopen of libascendcl: no header or library of CANN is needed to build or
-to import.
+"""The NPU runtime in this process, by ctypes: what the native op does in C++, for everything without
+TensorFlow.
 
-On entry an NPU's driver and CANN's runtime library; on exit, after `close()`, everything that was taken is
-given back. Every call is checked: an error is an AclError with the call's name, its code and ACL's own
-words. Functions may be called from several threads; each run has a stream of its own. A process that has
-forked must not use the parent's runtime: it gets an AclError that says so, never a hang."""
+The runtime itself is npu_kernels/runtime (npu_runtime.h is its contract): libascendcl by dlopen, memory pools,
+streams, launches. It is one shared library, so that Python and the op see the same device, streams and
+memory. On entry an NPU's driver and CANN's runtime library; on exit, after `close()` or when the process
+ends, everything that was taken is given back. Every failure is an AclError with ACL's own words."""
 
 import atexit
 import ctypes
-import os
 import threading
 import weakref
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-#: Where the runtime library is, below ASCEND_HOME_PATH, and its name for the loader.
+from tf_autofuse.build.kernels import BuildSettings
+from tf_autofuse.build.npu_runtime import npu_runtime
+from tf_autofuse.build.problem import Problem
+from tf_autofuse.symbolic.guards import ValueCheckFailed
+
+#: Where libascendcl is, below the toolkit's folder.
 _PLACES = ("lib64/libascendcl.so", "runtime/lib64/libascendcl.so", "fwkacllib/lib64/libascendcl.so")
 _HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
-LIBRARY = "libascendcl.so"
-
-_SUCCESS = 0
-_ALREADY_INITIALIZED = 100002
-_HUGE_FIRST = 0  # memory policy: huge pages where they fit
-_TO_DEVICE, _TO_HOST = 1, 2
-_SCHEDULE_MODE, _ALL_BLOCKS_AT_ONCE = 1, 1
-#: Device memory comes in powers of two from this size on: ACL's own granule for aligned memory, bytes.
-SMALLEST = 512
-
-_P = ctypes.c_void_p
-_PP = ctypes.POINTER(ctypes.c_void_p)
-_SIGNATURES: Mapping[str, tuple] = {
-    "aclInit": (ctypes.c_char_p,),
-    "aclFinalize": (),
-    "aclrtSetDevice": (ctypes.c_int32,),
-    "aclrtResetDevice": (ctypes.c_int32,),
-    "aclrtCreateStream": (_PP,),
-    "aclrtDestroyStream": (_P,),
-    "aclrtSynchronizeStream": (_P,),
-    "aclrtMalloc": (_PP, ctypes.c_size_t, ctypes.c_int),
-    "aclrtFree": (_P,),
-    "aclrtMemcpyAsync": (_P, ctypes.c_size_t, _P, ctypes.c_size_t, ctypes.c_int, _P),
-    "aclrtMemsetAsync": (_P, ctypes.c_size_t, ctypes.c_int32, ctypes.c_size_t, _P),
-    "aclrtBinaryLoadFromFile": (ctypes.c_char_p, _P, _PP),
-    "aclrtBinaryUnLoad": (_P,),
-    "aclrtBinaryGetFunction": (_P, ctypes.c_char_p, _PP),
-    "aclrtKernelArgsInit": (_P, _PP),
-    "aclrtKernelArgsAppend": (_P, _P, ctypes.c_size_t, _PP),
-    "aclrtKernelArgsFinalize": (_P,),
-    "aclrtLaunchKernelWithConfig": (_P, ctypes.c_uint32, _P, _P, _P, _P),
-}
+#: AUTOFUSE_NPU_VERSION, AUTOFUSE_NPU_REFUSED of npu_runtime.h.
+VERSION, _REFUSED = 1, 2
 
 
 class AclError(Exception):
-    """call: the function of ACL; code: what it returned."""
+    """call: the function of ACL; code: what it returned, -1 for what is not ACL's; words: ACL's own."""
 
-    def __init__(self, call: str, code: int, text: str):
-        super().__init__("%s failed with code %d%s" % (call, code, ": " + text if text else ""))
-        self.call, self.code = call, code
-
-
-class _LaunchAttribute(ctypes.Structure):
-    _fields_ = [("id", ctypes.c_uint32), ("value", ctypes.c_uint32 * 4)]
+    def __init__(self, call: str, code: int, words: str):
+        super().__init__("%s failed with code %d%s" % (call, code, ": " + words if words else ""))
+        self.call, self.code, self.words = call, code, words
 
 
-class _LaunchConfig(ctypes.Structure):
-    _fields_ = [("attributes", ctypes.POINTER(_LaunchAttribute)), ("count", ctypes.c_size_t)]
+class _Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int32), ("call", ctypes.c_char * 60), ("text", ctypes.c_char * 960)]
+
+    def exception(self) -> AclError:
+        return AclError(self.call.decode(), self.code, self.text.decode("utf-8", "replace").strip())
+
+
+class _Input(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_uint64), ("host", ctypes.c_void_p), ("device", ctypes.c_void_p),
+                ("keep", ctypes.c_int32), ("kept", ctypes.c_void_p)]
+
+
+class _Output(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_uint64), ("host", ctypes.c_void_p), ("keep", ctypes.c_int32),
+                ("kept", ctypes.c_void_p)]
+
+
+class _Run(ctypes.Structure):
+    _fields_ = [("function", ctypes.c_void_p), ("block_dim", ctypes.c_uint32), ("all_at_once", ctypes.c_int32),
+                ("input_count", ctypes.c_uint32), ("output_count", ctypes.c_uint32),
+                ("inputs", ctypes.POINTER(_Input)), ("outputs", ctypes.POINTER(_Output)),
+                ("tiling", ctypes.c_void_p), ("tiling_bytes", ctypes.c_uint64),
+                ("workspace_bytes", ctypes.c_uint64), ("status_offset", ctypes.c_int64)]
+
+
+class Use(ctypes.Structure):
+    """AutofuseNpuUse: bytes of device memory in use, kept for later, most in use at once; page-locked host
+    memory in use and kept; streams; runs that nobody has waited for; bytes that a failed stream may still
+    use."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "used", "kept", "peak", "host_used", "host_kept", "streams", "pending", "lost")]
+
+
+_P, _E = ctypes.c_void_p, ctypes.POINTER(_Error)
+_FUNCTIONS: Mapping[str, tuple] = {
+    "version": (ctypes.c_int64,),
+    "open": (_P, ctypes.c_char_p, ctypes.c_int32, _E),
+    "close": (ctypes.c_int32, _P, _E),
+    "unusable": (ctypes.c_char_p, _P),
+    "function": (ctypes.c_int32, _P, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_P), _E),
+    "run": (ctypes.c_int32, _P, ctypes.POINTER(_Run), _E),
+    "read": (ctypes.c_int32, _P, _P, ctypes.c_uint64, _E),
+    "settled": (ctypes.c_int32, _P),
+    "release": (None, _P),
+    "get_use": (None, _P, ctypes.POINTER(Use)),
+    "trim": (ctypes.c_int32, _P, _E),
+}
 
 
 def find_library(environ: Mapping[str, str]) -> Optional[str]:
@@ -77,258 +93,117 @@ def find_library(environ: Mapping[str, str]) -> Optional[str]:
     return None
 
 
-class DeviceMemory(NamedTuple):
-    """A piece of device memory. capacity: bytes that the pool gave for the `bytes` asked for."""
+class Host(NamedTuple):
+    """Values in host memory."""
 
     address: int
     bytes: int
-    capacity: int
 
 
-class PoolUse(NamedTuple):
-    """Bytes in use, bytes kept for later, and the most that was in use at once."""
+class Kept:
+    """Values in device memory, released when this object goes."""
 
-    used: int
-    kept: int
-    peak: int
+    def __init__(self, runtime: "NpuRuntime", handle: int, bytes_: int):
+        self.handle, self.bytes, self._runtime = handle, bytes_, runtime
+        self._finalizer = weakref.finalize(self, runtime.functions["release"], handle)
+        # What is left at the end of the process has been given back by `close`.
+        self._finalizer.atexit = False
+
+    def release(self) -> None:
+        """May be called again."""
+        self._finalizer()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the work that makes the values has been waited for without an error."""
+        return bool(self._runtime.functions["settled"](self.handle))
+
+    def read(self, address: int) -> None:
+        """Waits for the values and copies them to host memory of `bytes` bytes. Raises AclError."""
+        self._runtime.check("read", self.handle, address, self.bytes)
 
 
-class Binary:
-    """A loaded device binary. Functions are looked up once."""
+class Launch(NamedTuple):
+    """A planned kernel. function: of NpuRuntime.function; tiling: its data. status_offset: where the blocks'
+    status words begin in the workspace, or -1."""
 
-    def __init__(self, runtime: "AclRuntime", handle: int):
-        self._runtime, self.handle = runtime, handle
-        self._functions: Dict[str, int] = {}
+    function: int
+    block_dim: int
+    tiling: Host
+    workspace_bytes: int
+    status_offset: int = -1
+    all_at_once: bool = False
 
-    def function(self, name: str) -> int:
-        found = self._functions.get(name)
-        if found is None:
-            result = ctypes.c_void_p()
-            self._runtime.call(
-                "aclrtBinaryGetFunction", self.handle, name.encode("utf-8"), ctypes.byref(result)
-            )
-            found = self._functions[name] = result.value
+
+class NpuRuntime:
+    """One device of this process. `runtime_for` makes it."""
+
+    def __init__(self, library: str, acl: str, device: int = 0):
+        """library: of build/npu_runtime.py; acl: path of libascendcl. Raises AclError where the device can't
+        be had."""
+        loaded = ctypes.CDLL(library)
+        self.library, self.acl, self.device = library, acl, device
+        self.functions = {}
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(loaded, "autofuse_npu_" + name)
+            function.restype, function.argtypes = result, arguments
+            self.functions[name] = function
+        if self.functions["version"]() != VERSION:
+            raise AclError("version", -1, "%s is of another version; clear the kernel cache" % library)
+        error = _Error()
+        self.handle = self.functions["open"](acl.encode("utf-8"), device, ctypes.byref(error))
+        if not self.handle:
+            raise error.exception()
+        atexit.register(_close_quietly, weakref.ref(self))
+
+    def check(self, name: str, *arguments) -> None:
+        """Raises AclError, or ValueCheckFailed for a value that the kernel does not compute."""
+        error = _Error()
+        code = self.functions[name](*(arguments + (ctypes.byref(error),)))
+        if code == _REFUSED:
+            raise ValueCheckFailed("an index is out of range")
+        if code:
+            raise error.exception()
+
+    @property
+    def unusable(self) -> str:
+        """'' while the device can be used, else why not."""
+        return (self.functions["unusable"](self.handle) or b"").decode()
+
+    def function(self, binary: str, name: str) -> int:
+        """The entry of a device binary's file; both are looked up once. Raises AclError."""
+        found = _P()
+        self.check("function", self.handle, binary.encode("utf-8"), name.encode("utf-8"), ctypes.byref(found))
+        return found.value
+
+    def run(self, launch: Launch, inputs: Sequence, outputs: Sequence) -> List[Optional[Kept]]:
+        """Queues a kernel. inputs: Host or Kept each, or None for what it does not read. outputs: Host, or a
+        number of bytes that stay on the device. Waits where an output is a Host. Returns the Kept of each
+        output, None for a Host. Raises AclError, ValueCheckFailed."""
+        given = (_Input * max(1, len(inputs)))(*[
+            _Input(x.bytes, None, x.handle) if isinstance(x, Kept)
+            else _Input(x.bytes, x.address, None) if x is not None else _Input() for x in inputs])
+        wanted = (_Output * max(1, len(outputs)))(*[
+            _Output(x.bytes, x.address, 0) if isinstance(x, Host) else _Output(x, None, 1) for x in outputs])
+        run = _Run(launch.function, launch.block_dim, launch.all_at_once, len(inputs), len(outputs), given,
+                   wanted, launch.tiling.address, launch.tiling.bytes, launch.workspace_bytes,
+                   launch.status_offset)
+        self.check("run", self.handle, ctypes.byref(run))
+        return [Kept(self, x.kept, x.bytes) if x.kept else None for x in wanted[:len(outputs)]]
+
+    def use(self) -> Use:
+        found = Use()
+        self.functions["get_use"](self.handle, ctypes.byref(found))
         return found
 
-
-class AclRuntime:
-    """One device. Made once a process (`runtime_for`); `close` may be called again."""
-
-    def __init__(self, library: str, device: int = 0):
-        """Raises AclError where the library can't be loaded or lacks a function, or the device can't be
-        had."""
-        try:
-            self._library = ctypes.CDLL(library, mode=getattr(ctypes, "RTLD_GLOBAL", 0))
-        except OSError as error:
-            raise AclError("dlopen", -1, "%s; set ASCEND_HOME_PATH to the CANN toolkit" % error)
-        self._functions = {}
-        for name, arguments in _SIGNATURES.items():
-            function = getattr(self._library, name, None)
-            if function is None:
-                raise AclError("dlsym", -1, "%s has no %s; install CANN 8.1 or newer" % (library, name))
-            function.restype, function.argtypes = ctypes.c_int, arguments
-            self._functions[name] = function
-        self._words = getattr(self._library, "aclGetRecentErrMsg", None)
-        if self._words is not None:
-            self._words.restype, self._words.argtypes = ctypes.c_char_p, ()
-        self.device, self._pid = device, os.getpid()
-        self._lock = threading.RLock()
-        self._kept: Dict[int, List[int]] = {}
-        self._streams: List[int] = []
-        self._binaries: Dict[str, Binary] = {}
-        self._used = self._peak = 0
-        self._open, self._owns_init = False, False
-        self._begin()
-
-    def _begin(self) -> None:
-        code = self._functions["aclInit"](None)
-        if code not in (_SUCCESS, _ALREADY_INITIALIZED):
-            raise self._error("aclInit", code)
-        # Whoever else has initialised ACL in this process finalises it.
-        self._owns_init = code == _SUCCESS
-        try:
-            self.call("aclrtSetDevice", self.device)
-        except AclError:
-            self._finalize()
-            raise
-        self._open = True
-
-    def _finalize(self) -> None:
-        if self._owns_init:
-            self._functions["aclFinalize"]()
-
-    def _error(self, name: str, code: int) -> AclError:
-        words = self._words() if self._words is not None else None
-        return AclError(name, code, words.decode("utf-8", "replace").strip() if words else "")
-
-    def call(self, name: str, *arguments) -> None:
-        """Raises AclError for a code other than 0, and in a forked process."""
-        if os.getpid() != self._pid:
-            raise AclError(
-                name, -1, "the process has forked since the NPU was initialised; start workers by spawn"
-            )
-        code = self._functions[name](*arguments)
-        if code != _SUCCESS:
-            raise self._error(name, code)
-
-    def enter_thread(self) -> None:
-        """Binds the device to the calling thread; ACL asks for it in each."""
-        self.call("aclrtSetDevice", self.device)
-
-    # Memory
-
-    def allocate(self, bytes_: int) -> DeviceMemory:
-        """Raises AclError. Memory that was released is used again before more is asked for; what is kept is
-        given back to the device when it has no more."""
-        capacity = SMALLEST
-        while capacity < bytes_:
-            capacity *= 2
-        with self._lock:
-            kept = self._kept.get(capacity)
-            address = kept.pop() if kept else None
-        if address is None:
-            try:
-                address = self._malloc(capacity)
-            except AclError:
-                if not self.trim():
-                    raise
-                address = self._malloc(capacity)
-        with self._lock:
-            self._used += capacity
-            self._peak = max(self._peak, self._used)
-        return DeviceMemory(address, bytes_, capacity)
-
-    def _malloc(self, capacity: int) -> int:
-        address = ctypes.c_void_p()
-        self.call("aclrtMalloc", ctypes.byref(address), capacity, _HUGE_FIRST)
-        return address.value
-
-    def release(self, memory: DeviceMemory) -> None:
-        """Gives memory back to the pool. Only for memory that no stream uses any more."""
-        with self._lock:
-            self._used -= memory.capacity
-            self._kept.setdefault(memory.capacity, []).append(memory.address)
-
-    def trim(self) -> int:
-        """Gives what is kept back to the device; returns its bytes. Raises AclError."""
-        with self._lock:
-            kept, self._kept = self._kept, {}
-        freed = 0
-        for capacity, addresses in kept.items():
-            for address in addresses:
-                self.call("aclrtFree", address)
-                freed += capacity
-        return freed
-
-    def use(self) -> PoolUse:
-        with self._lock:
-            kept = sum(c * len(a) for c, a in self._kept.items())
-            return PoolUse(self._used, kept, self._peak)
-
-    # Streams
-
-    def take_stream(self) -> int:
-        with self._lock:
-            if self._streams:
-                return self._streams.pop()
-        stream = ctypes.c_void_p()
-        self.call("aclrtCreateStream", ctypes.byref(stream))
-        return stream.value
-
-    def give_stream(self, stream: int) -> None:
-        """Only for a stream with nothing left to do."""
-        with self._lock:
-            self._streams.append(stream)
-
-    def drop_stream(self, stream: int) -> None:
-        """For a stream that has failed: ACL may refuse further work on it."""
-        self._functions["aclrtDestroyStream"](stream)
-
-    def synchronize(self, stream: int) -> None:
-        self.call("aclrtSynchronizeStream", stream)
-
-    def to_device(self, memory: DeviceMemory, address: int, bytes_: int, stream: int) -> None:
-        """Copies from host memory, which must stay as it is until the stream has been synchronised."""
-        self.call("aclrtMemcpyAsync", memory.address, memory.capacity, address, bytes_, _TO_DEVICE, stream)
-
-    def to_host(self, address: int, memory: DeviceMemory, bytes_: int, stream: int) -> None:
-        self.call("aclrtMemcpyAsync", address, bytes_, memory.address, bytes_, _TO_HOST, stream)
-
-    def clear(self, memory: DeviceMemory, stream: int) -> None:
-        self.call("aclrtMemsetAsync", memory.address, memory.capacity, 0, memory.bytes, stream)
-
-    # Kernels
-
-    def binary(self, path: str) -> Binary:
-        """The device binary of this file, loaded once."""
-        with self._lock:
-            found = self._binaries.get(path)
-            if found is None:
-                handle = ctypes.c_void_p()
-                self.call("aclrtBinaryLoadFromFile", path.encode("utf-8"), None, ctypes.byref(handle))
-                found = self._binaries[path] = Binary(self, handle.value)
-            return found
-
-    def launch(
-        self, function: int, block_dim: int, addresses: List[int], stream: int, all_at_once: bool = False
-    ) -> None:
-        """Queues a kernel whose arguments are device addresses, in order. all_at_once: its blocks wait for
-        each other."""
-        handle = ctypes.c_void_p()
-        self.call("aclrtKernelArgsInit", function, ctypes.byref(handle))
-        for address in addresses:
-            value, place = ctypes.c_uint64(address), ctypes.c_void_p()
-            self.call(
-                "aclrtKernelArgsAppend",
-                handle,
-                ctypes.byref(value),
-                ctypes.sizeof(value),
-                ctypes.byref(place),
-            )
-        self.call("aclrtKernelArgsFinalize", handle)
-        config = None
-        if all_at_once:
-            attribute = _LaunchAttribute(_SCHEDULE_MODE, (_ALL_BLOCKS_AT_ONCE, 0, 0, 0))
-            config = ctypes.byref(_LaunchConfig(ctypes.pointer(attribute), 1))
-        self.call("aclrtLaunchKernelWithConfig", function, block_dim, stream, config, handle, None)
+    def trim(self) -> None:
+        """Gives memory that is kept for later back to the device. Raises AclError."""
+        self.check("trim", self.handle)
 
     def close(self) -> None:
-        """Gives everything back. In a forked process nothing is touched: it is the parent's."""
-        with self._lock:
-            if not self._open or os.getpid() != self._pid:
-                return
-            self._open = False
-            streams, self._streams = self._streams, []
-            binaries, self._binaries = self._binaries, {}
-        # One failure must not keep the rest from being given back.
-        errors = []
-        self._functions["aclrtSetDevice"](self.device)
-        steps = [("aclrtDestroyStream", s) for s in streams]
-        steps += [("aclrtBinaryUnLoad", b.handle) for b in binaries.values()]
-        steps += [("aclrtFree", a) for addresses in self._kept.values() for a in addresses]
-        self._kept = {}
-        for name, argument in steps + [("aclrtResetDevice", self.device)]:
-            code = self._functions[name](argument)
-            if code != _SUCCESS:
-                errors.append(self._error(name, code))
-        self._finalize()
-        if errors:
-            raise errors[0]
-
-
-_runtimes: Dict[Tuple[str, int], AclRuntime] = {}
-_runtimes_lock = threading.Lock()
-
-
-def runtime_for(library: str, device: int = 0) -> AclRuntime:
-    """The process's runtime of this library and device. It is closed when the process exits. Raises
-    AclError."""
-    with _runtimes_lock:
-        found = _runtimes.get((library, device))
-        if found is None or not found._open or found._pid != os.getpid():
-            found = _runtimes[library, device] = AclRuntime(library, device)
-            atexit.register(_close_quietly, weakref.ref(found))
-        return found
+        """Waits for all work and gives everything back; the first error is raised, the rest given back
+        nevertheless. In a forked process nothing is touched: it is the parent's."""
+        self.check("close", self.handle)
 
 
 def _close_quietly(reference) -> None:
@@ -338,3 +213,20 @@ def _close_quietly(reference) -> None:
             runtime.close()
     except AclError:
         pass  # the process ends; the driver takes everything back
+
+
+_runtimes: Dict[Tuple[str, int], NpuRuntime] = {}
+_lock = threading.Lock()
+
+
+def runtime_for(acl: str, device: int = 0, settings: Optional[BuildSettings] = None) -> NpuRuntime:
+    """The process's runtime of this libascendcl and device; it is closed when the process exits. settings:
+    where the runtime's own library is kept. Raises AclError."""
+    with _lock:
+        found = _runtimes.get((acl, device))
+        if found is None or found.unusable:
+            library = npu_runtime(settings or BuildSettings())
+            if isinstance(library, Problem):
+                raise AclError("build", -1, str(library))
+            found = _runtimes[acl, device] = NpuRuntime(library, acl, device)
+        return found

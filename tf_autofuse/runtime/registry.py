@@ -3,6 +3,7 @@
 `meta` gives the native op its description of a kernel; `run` is the same kernel on numpy arrays.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
@@ -34,7 +35,14 @@ class RunInfo:
 def meta(binary, fused: FusedGraph, machine: Union[Machine, HostMachine]) -> Dict[str, Any]:
     """The native op's description of the kernel `binary`, made of `fused`. dtypes are TF's DataType
     numbers."""
+    device = {
+        "device_binary": os.path.join(binary.folder, binary.device_file),
+        "device_entry": binary.device_entry,
+        "all_at_once": binary.all_at_once,
+        "unread": unread_inputs(fused),
+    } if getattr(binary, "device_file", "") else {}
     return {
+        **device,
         "library": binary.library,
         "name": fused.name,
         "input_ranks": [len(t.dims) for t in fused.inputs],
@@ -47,6 +55,13 @@ def meta(binary, fused: FusedGraph, machine: Union[Machine, HostMachine]) -> Dic
         "core_num": machine.launch_limits[0],
         "ub_size": machine.launch_limits[1],
     }
+
+
+def unread_inputs(fused: FusedGraph) -> List[int]:
+    """The inputs whose values the kernel does not read: shapes are taken from them, or only the original ops
+    need them."""
+    read = {n.attr("index") for graph in fused.graphs for n in graph.of_type("Data")}
+    return [i for i in range(len(fused.inputs)) if i not in read]
 
 
 def allowed_pairs(binary, fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:

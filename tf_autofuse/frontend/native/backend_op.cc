@@ -4,11 +4,16 @@
 // function. The hot path of a call: compare the inputs' dims with the last plan's, allocate the outputs, run
 // the blocks; it takes no lock and allocates nothing but outputs and workspace. Whatever keeps the kernel
 // from running (none yet, a guard, a value, an error) runs the original ops instead, with their own result.
+//
+// A kernel with a device binary runs on the NPU (device_run.h); its node may have inputs and outputs that stay
+// there (attribute `carries`: which of the kernel's outputs each of the node's is).
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "device_run.h"
 #include "fallback.h"
 #include "kernel_registry.h"
 #include "launch.h"
@@ -64,7 +69,10 @@ class AscBackendOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("kernel_key", &key_));
     std::string asc_graph;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("asc_graph", &asc_graph));
-    fallback_.reset(new Fallback(function));
+    std::vector<int> carries;
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("carries", &carries));
+    ports_.reset(new NodePorts(*this, std::move(carries)));
+    fallback_ = std::make_shared<Fallback>(function);
     stats_ = KernelRegistry::Global().Stats(key_);
     generation_ = KernelRegistry::Global().generation();
     Use(FindOrResolve(key_, asc_graph));
@@ -81,6 +89,10 @@ class AscBackendOp : public tensorflow::OpKernel {
       RunFallback(ctx);
       return;
     }
+    if (kernel->on_device()) {
+      RunDevice(ctx, *kernel);
+      return;
+    }
     const Plan* last = plans_.last();
     if (last != nullptr && last->kernel == kernel && Fits(ctx, *last)) {
       RunPlan(ctx, *kernel, *last);
@@ -92,8 +104,9 @@ class AscBackendOp : public tensorflow::OpKernel {
  private:
   // A kernel fits when its description agrees with the node's types.
   void Use(Kernel* kernel) {
-    if (kernel != nullptr &&
-        (kernel->meta.input_dtypes != input_types() || kernel->meta.output_dtypes != output_types())) {
+    // A node whose inputs or outputs stay on the device needs a kernel that runs there.
+    if (kernel != nullptr && ports_->has_residents && !kernel->on_device()) kernel = nullptr;
+    if (kernel != nullptr && !ports_->Fit(kernel->meta)) {
       if (!kernel->warned.exchange(true)) {
         Warn("kernel " + kernel->meta.name + " is not for the types of " + name() +
              ", its original ops run; clear the kernel cache");
@@ -148,6 +161,12 @@ class AscBackendOp : public tensorflow::OpKernel {
       }
       for (int d = 0; d < shape.dims(); ++d) dims.push_back(shape.dim_size(d));
     }
+    const PlanRef found = PlanFor(kernel, dims);
+    RunPlan(ctx, kernel, *found.plan);
+  }
+
+  // The plan for these dims, known or made now.
+  PlanRef PlanFor(const Kernel& kernel, const Dims& dims) {
     PlanRef found = plans_.Find(&kernel, dims);
     if (found.plan == nullptr) {
       stats_->plans.fetch_add(1, std::memory_order_relaxed);
@@ -155,13 +174,58 @@ class AscBackendOp : public tensorflow::OpKernel {
     }
     const Plan& plan = *found.plan;
     large_.store(plan.expensive, std::memory_order_relaxed);
-    {
-      std::lock_guard<std::mutex> lock(stats_->mu);
-      stats_->last_dims = plan.in_dims;
-      stats_->last_block_dim = plan.block_dim;
-      stats_->refused = plan.refused;
+    std::lock_guard<std::mutex> lock(stats_->mu);
+    stats_->last_dims = plan.in_dims;
+    stats_->last_block_dim = plan.block_dim;
+    stats_->refused = plan.refused;
+    return found;
+  }
+
+  // On the NPU. What it can't do, or fails at, the original ops do.
+  void RunDevice(OpKernelContext* ctx, const Kernel& kernel) {
+    DeviceInputs inputs;
+    OP_REQUIRES_OK(ctx, inputs.Read(ctx, *ports_));
+    Dims dims;
+    for (int i = 0; i < ctx->num_inputs(); ++i) {
+      const TensorShape& shape = inputs.shape(ctx, i);
+      if (shape.dims() != kernel.meta.input_ranks[i]) {
+        RunFallback(ctx);
+        return;
+      }
+      for (int d = 0; d < shape.dims(); ++d) dims.push_back(shape.dim_size(d));
     }
-    RunPlan(ctx, kernel, plan);
+    const Plan* last = plans_.last();
+    PlanRef found{last, nullptr};
+    if (last == nullptr || last->kernel != &kernel || last->in_dims != dims) found = PlanFor(kernel, dims);
+    const Npu* npu = CurrentNpu();
+    if (!found.plan->refused.empty() || npu == nullptr) {
+      RunFallback(ctx);
+      return;
+    }
+    AutofuseNpuError error = {};
+    Status status;
+    const bool timed = GlobalOptions().timing.load(std::memory_order_relaxed);
+    const uint64 start = timed ? tensorflow::Env::Default()->NowNanos() : 0;
+    const int32_t code = RunOnDevice(ctx, *npu, *ports_, *found.plan, inputs, fallback_, &error, &status);
+    if (timed) stats_->run_ns.fetch_add(tensorflow::Env::Default()->NowNanos() - start);
+    OP_REQUIRES_OK(ctx, status);
+    if (code == AUTOFUSE_NPU_DONE) {
+      if (errors_.load(std::memory_order_relaxed) != 0) errors_.store(0, std::memory_order_relaxed);
+      return;
+    }
+    if (code == AUTOFUSE_NPU_FAILED) {
+      stats_->errors.fetch_add(1, std::memory_order_relaxed);
+      WarnOfNpu(kernel.meta.name, name(), error);
+      if (errors_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxErrors && !kernel.warned.exchange(true)) {
+        Warn("kernel " + kernel.meta.name + " failed on the NPU " + std::to_string(kMaxErrors) +
+             " times in a row: its original ops run for the rest of this session");
+      }
+      OP_REQUIRES(ctx, !GlobalOptions().strict,
+                  tensorflow::errors::Internal("tf_autofuse: kernel ", kernel.meta.name, " failed on the NPU: ",
+                                               NpuErrorText(error)));
+    }
+    DropOutputs(ctx);
+    RunFallback(ctx);
   }
 
   void RunPlan(OpKernelContext* ctx, const Kernel& kernel, const Plan& plan) {
@@ -234,14 +298,18 @@ class AscBackendOp : public tensorflow::OpKernel {
     // Once an input's buffer has been written to, the original ops have nothing to run on.
     OP_REQUIRES(ctx, !forwarded && (code == kRefusedValue || !GlobalOptions().strict),
                 tensorflow::errors::Internal("tf_autofuse: kernel ", kernel.meta.name, " failed: ", error));
-    for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
+    DropOutputs(ctx);
     RunFallback(ctx);
+  }
+
+  static void DropOutputs(OpKernelContext* ctx) {
+    for (int i = 0; i < ctx->num_outputs(); ++i) delete ctx->release_output(i).tensor;
   }
 
   void RunFallback(OpKernelContext* ctx) {
     stats_->fallbacks.fetch_add(1, std::memory_order_relaxed);
     // Not OP_REQUIRES: the original op has already logged its error.
-    const Status status = fallback_->Run(ctx);
+    const Status status = RunOriginals(ctx, *ports_, fallback_.get());
     if (!status.ok()) ctx->SetStatus(status);
   }
 
@@ -254,7 +322,8 @@ class AscBackendOp : public tensorflow::OpKernel {
   PlanCache plans_;
   std::mutex mu_;  // one thread at a time looks for another kernel
   std::string key_;
-  std::unique_ptr<Fallback> fallback_;
+  std::unique_ptr<const NodePorts> ports_;
+  std::shared_ptr<Fallback> fallback_;  // shared with the lineage of what is on the device
 };
 
 #define AUTOFUSE_BACKEND(name)                 \
@@ -268,6 +337,7 @@ class AscBackendOp : public tensorflow::OpKernel {
       .Attr("asc_graph: string = ''")          \
       .Attr("guards: string = ''")             \
       .Attr("fallback: func")                  \
+      .Attr("carries: list(int) = []")         \
       .Attr("origin_nodes: list(string) = []") \
       .Attr("output_shapes: list(shape) = []") \
       .SetShapeFn(BackendShape);               \

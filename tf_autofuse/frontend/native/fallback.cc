@@ -46,7 +46,8 @@ Status Fallback::Instantiate(FunctionLibraryRuntime* library, FunctionLibraryRun
   return Status::OK();
 }
 
-Status Fallback::Run(tensorflow::OpKernelContext* ctx) {
+Status Fallback::Run(tensorflow::OpKernelContext* ctx, const std::vector<Tensor>& arguments,
+                     std::vector<Tensor>* results) {
   FunctionLibraryRuntime* library = ctx->function_library();
   if (library == nullptr) {
     return tensorflow::errors::FailedPrecondition("the original ops of ", ctx->op_kernel().name(),
@@ -72,22 +73,15 @@ Status Fallback::Run(tensorflow::OpKernelContext* ctx) {
   options.step_container = ctx->step_container();
   options.stats_collector = ctx->stats_collector();
   options.runner = &inline_runner;
-  std::vector<Tensor> arguments, results;
-  arguments.reserve(ctx->num_inputs());
-  for (int i = 0; i < ctx->num_inputs(); ++i) arguments.push_back(ctx->input(i));
   tensorflow::Notification done;
   Status status;
-  library->Run(options, handle, arguments, &results, [&status, &done](const Status& result) {
+  library->Run(options, handle, arguments, results, [&status, &done](const Status& result) {
     status = result;
     done.Notify();
   });
   done.WaitForNotification();
   if (outer != nullptr) outer->DeregisterCallback(token);
   if (!status.ok()) return WithoutFunctionName(status);
-  if (static_cast<int>(results.size()) != ctx->num_outputs()) {
-    return tensorflow::errors::Internal(function_.name(), " gave ", results.size(), " results");
-  }
-  for (size_t i = 0; i < results.size(); ++i) ctx->set_output(i, results[i]);
   return Status::OK();
 }
 

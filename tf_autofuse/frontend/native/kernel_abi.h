@@ -35,12 +35,17 @@ typedef int32_t (*AutofuseTiling)(const int64_t* sizes, const AutofuseMachine* m
 typedef int32_t (*AutofuseRunBlocks)(void* const* gm, const uint64_t* gm_bytes, void* workspace,
                                      const void* tiling, uint32_t block_dim, uint32_t first_block,
                                      uint32_t last_block, char* error, uint64_t error_capacity);
+// A kernel for the NPU has no autofuse_run_blocks.
 // autofuse_needs_all_blocks (optional): nonzero when the blocks wait for each other, so that only one call
 // with all of them makes sense (the library then uses threads of its own).
 typedef int32_t (*AutofuseNeedsAllBlocks)(void);
 // autofuse_phases (optional): how many phases this plan has, 1 to 64, and where each of them ends; the last
 // ends at block_dim. A phase begins when all blocks of the one before have ended. Without it: one phase.
 typedef int32_t (*AutofusePhases)(const void* tiling, uint32_t* ends, int32_t capacity);
+// autofuse_tiling_name, autofuse_tiling_value (optional): the name of a field of the tiling data that describes
+// the plan, null behind the last one, and its value.
+typedef const char* (*AutofuseTilingName)(int32_t index);
+typedef int64_t (*AutofuseTilingValue)(const void* tiling, int32_t index);
 // autofuse_block_cost (optional): about how many nanoseconds a block takes on one core; negative: not known.
 typedef int64_t (*AutofuseBlockCost)(const void* tiling);
 

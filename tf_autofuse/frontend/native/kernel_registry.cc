@@ -57,7 +57,8 @@ Status CheckComplete(const std::string& path) {
 Status CheckMeta(const KernelMeta& meta) {
   if (meta.input_ranks.size() != meta.input_dtypes.size() ||
       meta.output_ranks.size() != meta.output_dtypes.size() || meta.output_ranks.empty() ||
-      meta.size_count < 0 || meta.machine.core_num == 0) {
+      meta.size_count < 0 || meta.machine.core_num == 0 ||
+      (!meta.device_binary.empty() && meta.unread.size() != meta.input_dtypes.size())) {
     return FailedPrecondition("the description of kernel ", meta.name, " contradicts itself");
   }
   for (const auto& types : {meta.input_dtypes, meta.output_dtypes}) {
@@ -85,7 +86,8 @@ bool KernelMeta::operator==(const KernelMeta& other) const {
          output_ranks == other.output_ranks && input_dtypes == other.input_dtypes &&
          output_dtypes == other.output_dtypes && size_count == other.size_count && forward == other.forward &&
          small_bytes == other.small_bytes && machine.core_num == other.machine.core_num &&
-         machine.ub_size == other.machine.ub_size;
+         machine.ub_size == other.machine.ub_size && device_binary == other.device_binary &&
+         device_entry == other.device_entry && all_at_once == other.all_at_once && unread == other.unread;
 }
 
 Status LoadKernel(const KernelMeta& meta, std::unique_ptr<Kernel>* kernel) {
@@ -109,7 +111,12 @@ Status LoadKernel(const KernelMeta& meta, std::unique_ptr<Kernel>* kernel) {
   TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_shape", &loaded->shape));
   TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling_size", &tiling_size));
   TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling", &loaded->tiling));
-  TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_run_blocks", &loaded->run_blocks));
+  if (meta.device_binary.empty()) {
+    TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_run_blocks", &loaded->run_blocks));
+  } else {
+    TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling_name", &loaded->tiling_name));
+    TF_RETURN_IF_ERROR(Symbol(library, meta.library, "autofuse_tiling_value", &loaded->tiling_value));
+  }
   loaded->tiling_size = tiling_size();
   if (loaded->tiling_size < 0 || loaded->tiling_size > kMaxTilingBytes) {
     return FailedPrecondition("the kernel library ", meta.library, " wants ", loaded->tiling_size,

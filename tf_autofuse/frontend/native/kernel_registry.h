@@ -36,6 +36,12 @@ struct KernelMeta {
   std::vector<std::pair<int, int>> forward;  // (input, output): the output may take the input's buffer
   tensorflow::int64 small_bytes = 65536;  // up to so many bytes of GM traffic the calling thread runs alone
   AutofuseMachine machine = {0, 0, 0};     // what the tiling function plans for
+  // Of a kernel that runs on the NPU: the file of its device binary, in which `<device_entry>_<tiling key>` are
+  // its functions; empty: it runs on the host. Its library has shapes and tiling only.
+  std::string device_binary;
+  std::string device_entry;
+  bool all_at_once = false;   // the blocks wait for each other
+  std::vector<char> unread;   // by input: nonzero where the kernel does not read its values
 
   bool operator==(const KernelMeta& other) const;
 };
@@ -58,11 +64,14 @@ struct Kernel {
   AutofuseShape shape = nullptr;
   AutofuseCheckText check_text = nullptr;  // may be missing
   AutofuseTiling tiling = nullptr;
-  AutofuseRunBlocks run_blocks = nullptr;
+  AutofuseRunBlocks run_blocks = nullptr;  // null: it runs on the NPU
+  AutofuseTilingName tiling_name = nullptr;    // may be missing
+  AutofuseTilingValue tiling_value = nullptr;  // may be missing
   AutofusePhases phases = nullptr;         // may be missing
   AutofuseBlockCost block_cost = nullptr;  // may be missing
   tensorflow::int64 tiling_size = 0;
   bool needs_all_blocks = false;
+  bool on_device() const { return run_blocks == nullptr; }
   std::atomic<bool> disabled{false};
   mutable std::atomic<bool> warned{false};
 };

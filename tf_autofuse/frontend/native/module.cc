@@ -5,6 +5,7 @@
 #include "columns.h"
 #include "kernel_meta.h"
 #include "kernel_registry.h"
+#include "npu.h"
 #include "options.h"
 #include "python_bridge.h"
 #include "tensorflow/core/framework/function.h"
@@ -40,6 +41,13 @@ KernelMeta MetaFromPython(const py::dict& meta) {
     }
   }
   if (meta.contains("small_bytes")) result.small_bytes = meta["small_bytes"].cast<tensorflow::int64>();
+  if (meta.contains("device_binary")) {
+    result.device_binary = meta["device_binary"].cast<std::string>();
+    result.device_entry = meta["device_entry"].cast<std::string>();
+    result.all_at_once = meta["all_at_once"].cast<bool>();
+    result.unread.resize(result.input_ranks.size());
+    for (py::handle input : meta["unread"]) result.unread.at(input.cast<size_t>()) = 1;
+  }
   result.machine.core_num = meta["core_num"].cast<tensorflow::uint32>();
   result.machine.ub_size = meta["ub_size"].cast<tensorflow::uint64>();
   return result;
@@ -209,6 +217,19 @@ PYBIND11_MODULE(_native, m) {
   m.def(
       "has_kernel", [](const std::string& key) { return KernelRegistry::Global().Find(key) != nullptr; },
       py::arg("key"));
+  m.def(
+      "use_npu",
+      [](const std::string& runtime, const std::string& acl, int device) {
+        Status status;
+        {
+          py::gil_scoped_release release;
+          status = UseNpu(runtime, acl, device);
+        }
+        ThrowIfError(status);
+      },
+      py::arg("runtime"), py::arg("acl"), py::arg("device"),
+      "Kernels with a device binary run on this device of libascendcl (`acl`), through the NPU runtime's library. "
+      "RuntimeError says what is wrong.");
   m.def("stats", &Stats,
         "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
   m.def("reset_stats", [] { KernelRegistry::Global().ResetStats(); });

@@ -11,6 +11,7 @@
 #include "analysis.h"
 #include "edits.h"
 #include "fold.h"
+#include "keep_on_device.h"
 #include "options.h"
 #include "python_bridge.h"
 #include "shapes.h"
@@ -114,6 +115,7 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
   }
   if (applied > 0) {
     applier.Finish();
+    TF_RETURN_IF_ERROR(KeepOnDevice(graph.get()));
     TF_RETURN_IF_ERROR(CheckAcyclic(*graph));
     *options.graph = std::move(graph);
   }

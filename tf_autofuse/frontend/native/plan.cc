@@ -1,5 +1,7 @@
 #include "plan.h"
 
+#include <cstring>
+
 #include "tensorflow/core/lib/strings/strcat.h"
 
 namespace autofuse {
@@ -28,6 +30,17 @@ bool FindPhases(const Kernel& kernel, Plan* plan) {
     plan->phase_ends.push_back(ends[p]);
   }
   return true;
+}
+
+void DescribeDeviceRun(const Kernel& kernel, Plan* plan) {
+  const char* name = nullptr;
+  for (int32_t i = 0; (name = kernel.tiling_name(i)) != nullptr; ++i) {
+    const int64 value = kernel.tiling_value(plan->tiling.data(), i);
+    if (std::strcmp(name, "tiling_key") == 0) plan->tiling_key = value;
+    if (std::strcmp(name, "status_offset") == 0) plan->status_offset = value;
+  }
+  // A call waits for the device.
+  plan->expensive = true;
 }
 
 void Judge(const Kernel& kernel, Plan* plan) {
@@ -105,6 +118,7 @@ std::shared_ptr<const Plan> MakePlan(const Kernel& kernel, const Dims& dims) {
     return plan;
   }
   Judge(kernel, plan.get());
+  if (kernel.on_device()) DescribeDeviceRun(kernel, plan.get());
   return plan;
 }
 

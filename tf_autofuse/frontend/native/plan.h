@@ -1,6 +1,6 @@
 // The plan of one launch: all that a kernel's functions say about the dims of its inputs, asked once.
 //
-// A plan is immutable but for `proven`.
+// A plan is immutable but for `proven` and `function`.
 #ifndef TF_AUTOFUSE_NATIVE_PLAN_H_
 #define TF_AUTOFUSE_NATIVE_PLAN_H_
 
@@ -15,6 +15,11 @@
 namespace autofuse {
 
 struct Plan {
+  Plan() = default;
+  ~Plan() { delete function.load(); }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
   const Kernel* kernel = nullptr;
   Dims in_dims;  // of all inputs, one after the other
   tensorflow::uint64 hash = 0;
@@ -30,6 +35,14 @@ struct Plan {
   tensorflow::int64 block_ns = -1;                          // a block's time on one core; -1: not known
   bool parallel = false;   // the launch is worth more than the calling thread
   bool expensive = false;  // worth a hand-off by the executor
+  // Of a kernel on the NPU: which of its functions, and where its blocks' status words are (-1: it has none).
+  tensorflow::int64 tiling_key = 0;
+  tensorflow::int64 status_offset = -1;
+  struct DeviceFunction {
+    const void* npu;  // the opened device that it belongs to
+    const void* function;
+  };
+  mutable std::atomic<const DeviceFunction*> function{nullptr};
   // The kernel has run once with this plan without an error. Before that no output takes an input's buffer,
   // so that the original ops can still run on intact inputs.
   mutable std::atomic<bool> proven{false};
