@@ -47,6 +47,7 @@ def examine(environ: Mapping[str, str]) -> Tuple[Finding, ...]:
         ("CANN", lambda: _cann(config)),
         ("NPU", _npu),
         ("target", lambda: _target(config)),
+        ("NPU path", lambda: _npu_path(config)),
         ("npu_bridge", _npu_bridge),
         ("switch", lambda: _switch(config)),
         ("settings", lambda: _settings(config)),
@@ -195,6 +196,26 @@ def _target(config: Config) -> Finding:
         OK,
         chosen if config.target == chosen else "%s (AUTOFUSE_TARGET: %s)" % (chosen, config.target),
     )
+
+
+def _npu_path(config: Config) -> Finding:
+    """Whether fused ops run on an NPU. Opens the device."""
+    from tf_autofuse.build.problem import Problem
+    from tf_autofuse.runtime.device import npu_path
+    from tf_autofuse.runtime.target import ASCEND, choose_target
+
+    wanted = choose_target(config) == ASCEND
+    path = npu_path(config)
+    if path is None:
+        return Finding("NPU path", NOTE, "not active: neither ASCEND_HOME_PATH nor ASCEND_TOOLKIT_HOME is set")
+    if isinstance(path, Problem):
+        return Finding("NPU path", PROBLEM if wanted else NOTE, "not active: " + path.reason, path.remedy)
+    text = "device %d opened through %s, kernels built by %s" % (
+        path.runtime.device, path.runtime.acl, path.toolkit.compiler)
+    if not wanted:
+        return Finding("NPU path", NOTE, "not active, since the target is not ascend: " + text,
+                       "set AUTOFUSE_TARGET=ascend to use it")
+    return Finding("NPU path", OK, "active: " + text)
 
 
 def _npu_bridge() -> Finding:

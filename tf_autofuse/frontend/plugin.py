@@ -117,7 +117,14 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
     start = time.perf_counter()
     config = _config_of(context)
     target = choose_target(config)
-    npu = _npu_for(config, target)
+    from tf_autofuse.runtime.device import NpuGone
+
+    try:
+        npu = _npu_for(config, target)
+    except NpuGone as gone:
+        diagnostics.warn_once("npu gone", "nothing is fused in this process: %s" % gone,
+                              "or open sessions in the child only, or run it with AUTOFUSE_TARGET=host")
+        return []
     key = answers.key_of(columns, config, target, npu.stamp if npu else "")
     answer = answers.find(key, config) if key is not None else None
     pending = 0

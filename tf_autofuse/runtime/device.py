@@ -26,13 +26,17 @@ class NpuPath(NamedTuple):
     runtime: NpuRuntime
 
 
+class NpuGone(Exception):
+    """The process has forked since the NPU was opened: its kernels can't run here."""
+
+
 Answer = Union[NpuPath, Problem, None]
 _lock = threading.Lock()
 _answers: Dict[Tuple[str, str, int], Answer] = {}
 
 
 def npu_for(config: Config, target: str) -> Optional[NpuPath]:
-    """None: kernels run on the host."""
+    """None: kernels run on the host. Raises NpuGone."""
     answer = npu_path(config) if target == ASCEND else None
     if isinstance(answer, Problem):
         diagnostics.warn_once("npu: " + answer.reason, "the NPU is not used: %s" % answer.reason, answer.remedy)
@@ -41,11 +45,13 @@ def npu_for(config: Config, target: str) -> Optional[NpuPath]:
 
 
 def npu_path(config: Config) -> Answer:
-    """What `npu_for` goes by, whatever the target; None where no toolkit is named."""
+    """What `npu_for` goes by, whatever the target; None where no toolkit is named. Raises NpuGone."""
     homes = {"ASCEND_HOME_PATH": config.ascend_home, "ASCEND_TOOLKIT_HOME": config.ascend_toolkit_home}
     key = (config.ascend_home, config.ascend_toolkit_home, config.ascend_device)
     with _lock:
         known = _answers.get(key)
+        if isinstance(known, NpuPath) and "forked" in known.runtime.unusable:
+            raise NpuGone(known.runtime.unusable)
         if known is None or (isinstance(known, NpuPath) and known.runtime.unusable):
             known = _answers[key] = _find(config, homes)
         return known

@@ -216,9 +216,8 @@ class AscBackendOp : public tensorflow::OpKernel {
     if (code == AUTOFUSE_NPU_FAILED) {
       stats_->errors.fetch_add(1, std::memory_order_relaxed);
       WarnOfNpu(kernel.meta.name, name(), error);
-      if (errors_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxErrors && !kernel.warned.exchange(true)) {
-        Warn("kernel " + kernel.meta.name + " failed on the NPU " + std::to_string(kMaxErrors) +
-             " times in a row: its original ops run for the rest of this session");
+      if (errors_.fetch_add(1, std::memory_order_relaxed) + 1 == kMaxErrors) {
+        WarnOfNpuSwitchedOff(kernel.meta.name, kMaxErrors);
       }
       OP_REQUIRES(ctx, !GlobalOptions().strict,
                   tensorflow::errors::Internal("tf_autofuse: kernel ", kernel.meta.name, " failed on the NPU: ",

@@ -232,7 +232,10 @@ PYBIND11_MODULE(_native, m) {
       "RuntimeError says what is wrong.");
   m.def("stats", &Stats,
         "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
-  m.def("reset_stats", [] { KernelRegistry::Global().ResetStats(); });
+  m.def("reset_stats", [] {
+    KernelRegistry::Global().ResetStats();
+    ForgetNpuWarnings();
+  });
   m.def("graph_columns", &GraphColumns, py::arg("graph_def"),
         "The columns of a serialized GraphDef, as a graph pass gets them (placeholders in place of feeds).");
   m.def("apply_edits", &ApplyEdits, py::arg("graph_def"), py::arg("edits"),

@@ -21,6 +21,15 @@ namespace {
 
 std::atomic<const Npu*> current{nullptr};
 
+std::mutex warned_mu;
+// Never destroyed: sessions may outlive main().
+auto* warned = new std::set<std::string>;
+
+bool First(const std::string& what) {
+  std::lock_guard<std::mutex> lock(warned_mu);
+  return warned->insert(what).second;
+}
+
 const char* Remedy(const std::string& call) {
   if (call == "aclrtMalloc" || call == "aclrtMallocHost") {
     return "leave more memory to this process (npu-smi info shows who uses the device)";
@@ -69,14 +78,20 @@ std::string NpuErrorText(const AutofuseNpuError& error) {
 }
 
 void WarnOfNpu(const std::string& kernel, const std::string& node, const AutofuseNpuError& error) {
-  static std::mutex mu;
-  static auto* warned = new std::set<std::string>;
-  {
-    std::lock_guard<std::mutex> lock(mu);
-    if (!warned->insert(error.call).second) return;
-  }
+  if (!First(error.call)) return;
   Warn("kernel " + kernel + " (node " + node + ") did not run on the NPU: " + NpuErrorText(error) +
        "; its original ops ran instead, with TensorFlow's results. " + Remedy(error.call));
+}
+
+void WarnOfNpuSwitchedOff(const std::string& kernel, int failures) {
+  if (!First("off " + kernel)) return;
+  Warn(tensorflow::strings::StrCat("kernel ", kernel, " failed on the NPU ", failures,
+                                   " times in a row: its original ops run for the rest of this session"));
+}
+
+void ForgetNpuWarnings() {
+  std::lock_guard<std::mutex> lock(warned_mu);
+  warned->clear();
 }
 
 }  // namespace autofuse

@@ -32,6 +32,10 @@ std::string NpuErrorText(const AutofuseNpuError& error);
 
 // Says what failed and what to do, once in this process for each function of ACL that failed.
 void WarnOfNpu(const std::string& kernel, const std::string& node, const AutofuseNpuError& error);
+// Says, once for each kernel, that its node does not try it again.
+void WarnOfNpuSwitchedOff(const std::string& kernel, int failures);
+// Everything may be said again.
+void ForgetNpuWarnings();
 
 }  // namespace autofuse
 
