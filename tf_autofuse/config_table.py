@@ -186,8 +186,8 @@ ENVIRONMENT_ROWS: Tuple[Row, ...] = (
          "region."),
     _env("cxx", "CXX", Kind("a command"), "", "The host's C++ compiler; unset: g++, clang++ or c++ on PATH."),
     _env("ascend_home", "ASCEND_HOME_PATH", Kind("a folder"), "",
-         "The CANN toolkit. With it and its libascendcl the ascend target builds kernels for the NPU and runs "
-         "them there (docs/npu.md); its hardware description wins over the built-in one."),
+         "The CANN toolkit. With it and its libascendcl the ascend target builds kernels for the NPU and "
+         "runs them there (docs/npu.md); its hardware description wins over the built-in one."),
     _env("ascend_toolkit_home", "ASCEND_TOOLKIT_HOME", Kind("a folder"), "",
          "The CANN toolkit where ASCEND_HOME_PATH is not set."),
     _env("ascend_device", "ASCEND_DEVICE_ID", Int(low=0, high=1023), 0, "The NPU that kernels run on."),

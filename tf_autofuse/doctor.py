@@ -207,7 +207,8 @@ def _npu_path(config: Config) -> Finding:
     wanted = choose_target(config) == ASCEND
     path = npu_path(config)
     if path is None:
-        return Finding("NPU path", NOTE, "not active: neither ASCEND_HOME_PATH nor ASCEND_TOOLKIT_HOME is set")
+        text = "not active: neither ASCEND_HOME_PATH nor ASCEND_TOOLKIT_HOME is set"
+        return Finding("NPU path", NOTE, text)
     if isinstance(path, Problem):
         return Finding("NPU path", PROBLEM if wanted else NOTE, "not active: " + path.reason, path.remedy)
     text = "device %d opened through %s, kernels built by %s" % (

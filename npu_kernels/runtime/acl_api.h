@@ -1,7 +1,7 @@
 // The functions of libascendcl that the runtime calls, found by dlopen, and how their errors are told.
 //
-// On exit of Load every function is there, or the error names the one that is missing. Signatures are those of
-// CANN 8.1's public headers; nothing of them is included.
+// On exit of Load every function is there, or the error names the one that is missing. Signatures are those
+// of CANN 8.1's public headers; nothing of them is included.
 #ifndef AUTOFUSE_ACL_API_H_
 #define AUTOFUSE_ACL_API_H_
 
@@ -85,8 +85,8 @@ struct AclApi {
     return true;
   }
 
-  // Whether `code` is success. If not, the error has what ACL says about it; to be asked on the calling thread
-  // before its next call.
+  // Whether `code` is success. If not, the error has what ACL says about it; to be asked on the calling
+  // thread before its next call.
   bool Ok(const char* call, int code, AutofuseNpuError* error) const {
     if (code == 0) return true;
     const char* words = aclGetRecentErrMsg == nullptr ? nullptr : aclGetRecentErrMsg();

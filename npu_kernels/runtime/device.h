@@ -4,7 +4,8 @@
 // the stream (`Queued`) until somebody has waited for that run; only then are they used again. A wait that
 // fails loses the values of every run that was still pending there (State::kLost) and ends the stream.
 //
-// Locks, outermost first: life_ (shared by every call, exclusive while closing), mu_, a stream's mu, a pool's.
+// Locks, outermost first: life_ (shared by every call, exclusive while closing), mu_, a stream's mu, a
+// pool's.
 #ifndef AUTOFUSE_NPU_DEVICE_H_
 #define AUTOFUSE_NPU_DEVICE_H_
 

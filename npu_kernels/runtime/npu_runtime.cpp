@@ -165,7 +165,8 @@ class Run {
     queued_->number = ++stream_->last_number;
     stream_->pending.push_back(queued_);
     for (const PieceRef& piece : queued_->held) stream_->pending_bytes += piece->capacity();
-    waits_ = waits_ || stream_->pending_bytes > kMostPendingBytes || stream_->pending.size() > kMostPendingRuns;
+    waits_ = waits_ || stream_->pending_bytes > kMostPendingBytes ||
+             stream_->pending.size() > kMostPendingRuns;
     for (const Copy& copy : inputs_) {
       if (!ToDevice(copy)) return false;
     }

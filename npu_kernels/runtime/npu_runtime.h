@@ -1,13 +1,13 @@
 // The NPU runtime: one device of this process through libascendcl, as C functions.
 //
 // Both sides that launch kernels use it and nothing else does: TensorFlow's op (frontend/native) and
-// runtime/acl.py. build/npu_runtime.py compiles it with the host compiler; libascendcl is opened by dlopen, so
-// no header or library of CANN is needed.
+// runtime/acl.py. build/npu_runtime.py compiles it with the host compiler; libascendcl is opened by dlopen,
+// so no header or library of CANN is needed.
 //
 // Every function may be called from any thread. What a call reports is in AutofuseNpuError: the function of
 // ACL, its code and ACL's own words. In a process that was forked after a device had been opened every call
-// fails at once and touches neither locks nor ACL. After autofuse_npu_close every call fails, and tensors that
-// still live are empty shells that may be released.
+// fails at once and touches neither locks nor ACL. After autofuse_npu_close every call fails, and tensors
+// that still live are empty shells that may be released.
 #ifndef AUTOFUSE_NPU_RUNTIME_H_
 #define AUTOFUSE_NPU_RUNTIME_H_
 
@@ -33,7 +33,7 @@ struct AutofuseNpuError {
 
 struct AutofuseNpuInput {
   uint64_t bytes;
-  const void* host;           // the values; null: `device` has them, or (both null) the kernel does not read them
+  const void* host;           // the values; null: `device` has them, or (both null) the kernel reads none
   AutofuseNpuTensor* device;  // a tensor that an earlier run left on the device; a reference of the caller
   int32_t keep;               // nonzero: `kept` is wanted
   AutofuseNpuTensor* kept;    // out: a new reference to the values as the kernel reads them
@@ -63,8 +63,8 @@ struct AutofuseNpuRun {
 struct AutofuseNpuUse {
   uint64_t used, kept, peak;        // device memory, bytes: in use, kept for later, most in use at once
   uint64_t host_used, host_kept;    // page-locked host memory
-  uint64_t streams, pending, lost;  // streams; runs that nobody has waited for yet; bytes that a failed stream
-                                    // may still use and that come back at the end only
+  uint64_t streams, pending;        // streams; runs that nobody has waited for yet
+  uint64_t lost;                    // bytes that a failed stream may still use: they come back at the end
 };
 
 typedef int64_t (*AutofuseNpuVersion)(void);

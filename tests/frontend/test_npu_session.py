@@ -1,8 +1,8 @@
 """Sessions whose fused ops run on an NPU: the stand-in for libascendcl (tests/runtime/standin_acl.cpp), whose
 device memory the host can't reach and which does queued work only when it is waited for.
 
-The device binaries are twin builds that the toolkit's stand-in compiler makes; TensorFlow's own kernels are the
-oracle for the results."""
+The device binaries are twin builds that the toolkit's stand-in compiler makes; TensorFlow's own kernels are
+the oracle for the results."""
 
 import os
 import subprocess
@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 50
 #: Loop nodes of one of them.
 SIZE = 4
+LAUNCH, WAIT = "aclrtLaunchKernelWithConfig", "aclrtSynchronizeStream"
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +85,8 @@ def feeds(rows=5, seed=1):
 
 
 class Chain:
-    """`length` fused ops of SIZE nodes, each reading the one before and the second input; `unfused` runs the same
-    graph without the plugin. also: which of the tensors between them are fetched too."""
+    """`length` fused ops of SIZE nodes, each reading the one before and the second input; `plain` is a session of
+    the same graph without the plugin. also: which of the tensors between them are fetched too."""
 
     def __init__(self, length=LENGTH, also=(), **parameters):
         with tf.Graph().as_default() as self.graph:
@@ -123,7 +124,7 @@ def test_the_public_example(npu):
             for _ in range(100):
                 assert same_bits(session.run(result, given), expected)
     assert npu.counts() == (101, 0, 0)
-    assert npu.standin.calls("aclrtLaunchKernelWithConfig") == npu.standin.calls("aclrtSynchronizeStream") == 101
+    assert npu.standin.calls(LAUNCH) == npu.standin.calls(WAIT) == 101
     assert npu.standin.calls("aclrtMalloc") == 5 and npu.left() == (0, 0, 0, 0)
 
 
@@ -133,8 +134,7 @@ def test_fifty_fused_ops_wait_once(npu):
     assert len(fused_nodes(nodes)) == LENGTH
     npu.standin.fail("", 0)  # counts from here
     assert chain.right(feeds())
-    calls = {name: npu.standin.calls(name) for name in ("aclrtLaunchKernelWithConfig", "aclrtSynchronizeStream")}
-    assert calls == {"aclrtLaunchKernelWithConfig": LENGTH, "aclrtSynchronizeStream": 1}
+    assert (npu.standin.calls(LAUNCH), npu.standin.calls(WAIT)) == (LENGTH, 1)
     # To the device: the tiling data and the second input of each, the first input once. Back: the result.
     assert npu.standin.calls("aclrtMemcpyAsync") == 2 * LENGTH + 1 + 1
     for rows in (1, 0, 300):
@@ -174,15 +174,16 @@ RUN_CALLS = ("aclrtSetDevice aclrtCreateStream aclrtSynchronizeStream aclrtMallo
 
 
 #: What is called for what a device that has just been opened does not have yet.
-ONCE = ("aclrtCreateStream", "aclrtMalloc", "aclrtMallocHost", "aclrtBinaryLoadFromFile", "aclrtBinaryGetFunction")
+ONCE = ("aclrtCreateStream", "aclrtMalloc", "aclrtMallocHost", "aclrtBinaryLoadFromFile",
+        "aclrtBinaryGetFunction")
 #: What is asked for again, once all that is kept has been given back.
 AGAIN = ("aclrtMalloc", "aclrtMallocHost")
 
 
 @pytest.mark.parametrize("call", RUN_CALLS)
 def test_a_failure_of_every_call(npu, call, capfd):
-    """Wherever it fails, the results are right, and one warning has ACL's words and a remedy. The chain's middle
-    is fetched, so that a run fails with values on the device before and behind it."""
+    """Wherever it fails, the results are right, and one warning has ACL's words and a remedy. The chain's
+    middle is fetched, so that a run fails with values on the device before and behind it."""
     chain = Chain(4, also=(1,))
     assert chain.right(feeds())
     for at in range(1, 40):

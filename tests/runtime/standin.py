@@ -16,24 +16,27 @@ from tf_autofuse.resources import npu_kernels_dir
 SOURCE = Path(__file__).with_name("standin_acl.cpp")
 State = namedtuple("State", "allocations streams binaries misuses initialized")
 INJECTED = 507899
+_COMPILER = """#!/bin/sh
+while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo object > "$2"; fi; shift; done
+"""
 
 
 def build_standin(home: Path) -> str:
     """Path of libascendcl.so in the toolkit's folder `home`."""
     path = home / "lib64" / "libascendcl.so"
     path.parent.mkdir(parents=True, exist_ok=True)
-    command = ["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror", str(SOURCE), "-o", str(path)]
-    subprocess.check_call(command + ["-ldl"])
+    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Werror"]
+    subprocess.check_call(["g++"] + flags + [str(SOURCE), "-o", str(path), "-ldl"])
     return str(path)
 
 
 def build_toolkit(home: Path, settings: BuildSettings) -> Path:
-    """A CANN toolkit in which the compiler writes empty objects and the linker makes the working folder's twin
-    library under the device binary's name: what the stand-in loads."""
+    """A CANN toolkit in which the compiler writes empty objects and the linker makes the working folder's
+    twin library under the device binary's name: what the stand-in loads."""
     toolchain = find_toolchain(settings.environ)
     archive = twin_archive(open_cache(settings), toolchain, npu_kernels_dir(), True, 2)
     command = [word for word in twin_command(toolchain, archive, True) if word != "kernel.so"][:-1]
-    toolkit(home, '#!/bin/sh\nwhile [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo object > "$2"; fi; shift; done\n')
+    toolkit(home, _COMPILER)
     linker = home / "compiler" / "ccec_compiler" / "bin" / "ld.lld"
     words = " ".join("'%s'" % word for word in command)
     linker.write_text('#!/bin/sh\nfor last; do :; done\nexec %s -o "$last"\n' % words)

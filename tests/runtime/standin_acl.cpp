@@ -1,8 +1,8 @@
 // A stand-in for libascendcl. Device memory is an arena of its own: addresses handed out lie in a range that
 // the host may not touch, and only the calls below know the memory behind it. Work is queued on streams and
 // done when a stream is synchronised, so that a missing wait leaves results undone. A "device binary" is a
-// kernel library built for the twin. Copies want page-locked host memory and addresses of 64 bytes, as the real
-// ones do. Every misuse is an error code and is counted; so is what is left over at the end.
+// kernel library built for the twin. Copies want page-locked host memory and addresses of 64 bytes, as the
+// real ones do. Every misuse is an error code and is counted; so is what is left over at the end.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -204,7 +204,8 @@ int aclrtFree(void* address) {
 
 int aclrtMallocHost(void** address, size_t bytes) {
   ENTER("aclrtMallocHost");
-  if (bytes == 0 || posix_memalign(address, 64, bytes) != 0) return Fail(kNoMemory, "aclrtMallocHost: no memory");
+  if (bytes == 0 || posix_memalign(address, 64, bytes) != 0)
+    return Fail(kNoMemory, "aclrtMallocHost: no memory");
   memset(*address, 0xab, bytes);
   locked[reinterpret_cast<uint64_t>(*address)] = bytes;
   return 0;
@@ -362,8 +363,8 @@ void standin_reset() {
 void standin_limit(uint64_t bytes) { limit = bytes == 0 ? kArena : bytes; }
 void standin_foreign(int on) { foreign = on != 0; initialized = on != 0; }
 int standin_calls(const char* name) { return calls[name]; }
-// Allocations (of the device, of page-locked memory), streams and binaries that are left; misuses; whether ACL is
-// initialised.
+// Allocations (of the device, of page-locked memory), streams and binaries that are left; misuses; whether
+// ACL is initialised.
 void standin_state(int64_t* state) {
   state[0] = static_cast<int64_t>(live.size() + locked.size());
   state[1] = static_cast<int64_t>(streams.size());

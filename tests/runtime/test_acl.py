@@ -36,7 +36,8 @@ MEMORY, HOST_MEMORY = 5, 4
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    return BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path_factory.mktemp("kernels")))
+    shared = os.environ.get("AUTOFUSE_CACHE_DIR")
+    return BuildSettings(cache_dir=shared or str(tmp_path_factory.mktemp("kernels")))
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +194,8 @@ def test_memory_of_queued_work_is_not_used_again_before_it_is_done(runtime, kern
     del between, second
     used = runtime.use().used
     assert runtime.use().pending == 2
-    (other,) = npu.run(runtime, kernels["symbolic"], inputs_of(kernels["symbolic"], seed=2), MACHINE, keep=True)
+    others = inputs_of(kernels["symbolic"], seed=2)
+    (other,) = npu.run(runtime, kernels["symbolic"], others, MACHINE, keep=True)
     assert runtime.use().used > used
     assert late.read().tobytes() == expected.tobytes()
     other.read()
@@ -317,7 +319,8 @@ def test_memory_that_can_not_be_had(standin, runtime, kernels, call):
         assert runtime.use().used == 0 and state_of(runtime) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("call", "aclrtFree aclrtFreeHost aclrtBinaryUnLoad aclrtDestroyStream aclrtResetDevice".split())
+@pytest.mark.parametrize("call", ["aclrtFree", "aclrtFreeHost", "aclrtBinaryUnLoad", "aclrtDestroyStream",
+                                  "aclrtResetDevice"])
 def test_a_failure_while_closing_is_told_and_the_rest_given_back(standin, opened, kernels, call):
     runtime = opened()
     npu.run(runtime, kernels["symbolic"], inputs_of(kernels["symbolic"]), MACHINE)

@@ -28,17 +28,17 @@ pytestmark = pytest.mark.once
 MUTANTS = {
     "nothing": ("pool.h", "namespace autofuse_npu {", "namespace autofuse_npu {"),
     "a leak": ("device.h", "if (!Forked()) pool_->Give(address_);", ""),
-    "a double free": ("pool.h", "all = free(address) && all;", "all = free(address) && free(address) && all;"),
+    "a double free": ("pool.h", "all = free(address) &&", "all = free(address) && free(address) &&"),
     "a stream that is left": ("device.cpp", "void* handle = stream->handle;", "void* handle = nullptr;"),
     "a tensor on the device is used after its death": (
         "npu_runtime.cpp", "queued_->held.push_back(input.device->memory);", ""),
     "nobody waits": ("npu_runtime.cpp", "if (waits_ && !device_->Wait(", "if (false && !device_->Wait("),
     "nobody waits for another stream": (
-        "npu_runtime.cpp", "} else if (!device_->Wait(tensor->stream.get(), error_)) {", "} else if (false) {"),
-    "outputs before inputs": (
+        "npu_runtime.cpp", "} else if (!device_->Wait(", "} else if (false && !device_->Wait("),
+    "inputs in another order": (
         "npu_runtime.cpp",
-        "for (const Copy& copy : inputs_) {\n      if (!Append(arguments, copy.device)) return false;",
-        "for (size_t i = inputs_.size(); i-- > 0;) {\n      if (!Append(arguments, inputs_[i].device)) return false;"),
+        "for (const Copy& copy : inputs_) {\n      if (!Append(",
+        "for (const Copy& copy : std::vector<Copy>(inputs_.rbegin(), inputs_.rend())) {\n      if (!Append("),
     "tiling data before the workspace": (
         "npu_runtime.cpp",
         "if (!Append(arguments, workspace_.device) || !Append(arguments, tiling_.device)) return false;",
@@ -49,8 +49,7 @@ MUTANTS = {
         "    static std::vector<PieceRef> forever;\n    forever.push_back(copy->host);"),
     "too short a copy": ("npu_runtime.cpp", "copy->bytes = bytes;", "copy->bytes = bytes / 2;"),
     "a thread without a device": (
-        "device.cpp", 'ok_ = device->acl_.Ok("aclrtSetDevice", device->acl_.aclrtSetDevice(device->device_), error);',
-        "ok_ = true;"),
+        "device.cpp", "ok_ = device->acl_.Ok(", "ok_ = true || device->acl_.Ok("),
 }
 
 
@@ -115,8 +114,8 @@ def test_mutants(name, tmp_path, library, kernels):  # noqa: F811
     (folder / file).write_text(source.replace(text, instead))
     built = tmp_path / "mutant.so"
     sources = [str(path) for path in sorted(folder.glob("*.cpp"))]
-    subprocess.check_call(["g++", "-std=c++17", "-O0", "-w", "-shared", "-fPIC", "-fvisibility=hidden"] + sources
-                          + ["-o", str(built), "-ldl", "-pthread"])
+    flags = ["-std=c++17", "-O0", "-w", "-shared", "-fPIC", "-fvisibility=hidden"]
+    subprocess.check_call(["g++"] + flags + sources + ["-o", str(built), "-ldl", "-pthread"])
     side = Standin(library)
     try:
         if name == "nothing":

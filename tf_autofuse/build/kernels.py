@@ -78,8 +78,9 @@ class KernelBinary:
     """name: the fused op's. key: content key, the kernel's name in registries. library: path of the shared
     object; its folder holds the sources too. cached: whether no compiler ran for it. seconds: compiling and
     linking. main: file name of the source that a reader wants to see. in_place: as in KernelSources.
-    device_file: of a kernel for the device, its binary in the same folder; `<device_entry>_<tiling key>` are its
-    functions, all_at_once whether its blocks wait for each other. Its library has shapes and tiling only."""
+    device_file: of a kernel for the device, its binary in the same folder; `<device_entry>_<tiling key>` are
+    its functions, all_at_once whether its blocks wait for each other. Its library has shapes and tiling
+    only."""
 
     name: str
     key: str

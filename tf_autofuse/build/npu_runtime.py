@@ -1,4 +1,5 @@
-"""The NPU runtime (npu_kernels/runtime) as a shared library, compiled once per toolchain and kept in the cache.
+"""The NPU runtime (npu_kernels/runtime) as a shared library, compiled once per toolchain and kept in the
+cache.
 
 On exit of `npu_runtime` the path of a library with the functions of npu_kernels/runtime/npu_runtime.h, which
 runtime/acl.py and the native op both open: one process has one runtime. A Problem says what to do where

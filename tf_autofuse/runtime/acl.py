@@ -1,8 +1,8 @@
 """The NPU runtime in this process, by ctypes: what the native op does in C++, for everything without
 TensorFlow.
 
-The runtime itself is npu_kernels/runtime (npu_runtime.h is its contract): libascendcl by dlopen, memory pools,
-streams, launches. It is one shared library, so that Python and the op see the same device, streams and
+The runtime itself is npu_kernels/runtime (npu_runtime.h is its contract): libascendcl by dlopen, memory
+pools, streams, launches. It is one shared library, so that Python and the op see the same device, streams and
 memory. On entry an NPU's driver and CANN's runtime library; on exit, after `close()` or when the process
 ends, everything that was taken is given back. Every failure is an AclError with ACL's own words."""
 
@@ -51,8 +51,8 @@ class _Output(ctypes.Structure):
 
 
 class _Run(ctypes.Structure):
-    _fields_ = [("function", ctypes.c_void_p), ("block_dim", ctypes.c_uint32), ("all_at_once", ctypes.c_int32),
-                ("input_count", ctypes.c_uint32), ("output_count", ctypes.c_uint32),
+    _fields_ = [("function", ctypes.c_void_p), ("block_dim", ctypes.c_uint32),
+                ("all_at_once", ctypes.c_int32), ("input_count", ctypes.c_uint32), ("output_count", ctypes.c_uint32),
                 ("inputs", ctypes.POINTER(_Input)), ("outputs", ctypes.POINTER(_Output)),
                 ("tiling", ctypes.c_void_p), ("tiling_bytes", ctypes.c_uint64),
                 ("workspace_bytes", ctypes.c_uint64), ("status_offset", ctypes.c_int64)]

@@ -39,7 +39,8 @@ def npu_for(config: Config, target: str) -> Optional[NpuPath]:
     """None: kernels run on the host. Raises NpuGone."""
     answer = npu_path(config) if target == ASCEND else None
     if isinstance(answer, Problem):
-        diagnostics.warn_once("npu: " + answer.reason, "the NPU is not used: %s" % answer.reason, answer.remedy)
+        reason = "the NPU is not used: " + answer.reason
+        diagnostics.warn_once(reason, reason, answer.remedy)
         return None
     return answer
 

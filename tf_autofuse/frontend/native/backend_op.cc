@@ -5,8 +5,8 @@
 // the blocks; it takes no lock and allocates nothing but outputs and workspace. Whatever keeps the kernel
 // from running (none yet, a guard, a value, an error) runs the original ops instead, with their own result.
 //
-// A kernel with a device binary runs on the NPU (device_run.h); its node may have inputs and outputs that stay
-// there (attribute `carries`: which of the kernel's outputs each of the node's is).
+// A kernel with a device binary runs on the NPU (device_run.h); its node may have inputs and outputs that
+// stay there (attribute `carries`: which of the kernel's outputs each of the node's is).
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -220,8 +220,8 @@ class AscBackendOp : public tensorflow::OpKernel {
         WarnOfNpuSwitchedOff(kernel.meta.name, kMaxErrors);
       }
       OP_REQUIRES(ctx, !GlobalOptions().strict,
-                  tensorflow::errors::Internal("tf_autofuse: kernel ", kernel.meta.name, " failed on the NPU: ",
-                                               NpuErrorText(error)));
+                  tensorflow::errors::Internal("tf_autofuse: kernel ", kernel.meta.name,
+                                               " failed on the NPU: ", NpuErrorText(error)));
     }
     DropOutputs(ctx);
     RunFallback(ctx);

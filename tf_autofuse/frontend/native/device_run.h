@@ -1,8 +1,8 @@
 // A fused node's call on the NPU.
 //
-// On entry the node's inputs (tensors, or Residents that earlier fused ops have left on the device) and a plan;
-// on exit the outputs are set, or nothing is, and the caller runs the original ops. A call waits for the device
-// only where one of its outputs is read on the host, or where the kernel may refuse values.
+// On entry the node's inputs (tensors, or Residents that earlier fused ops have left on the device) and a
+// plan; on exit the outputs are set, or nothing is, and the caller runs the original ops. A call waits for
+// the device only where one of its outputs is read on the host, or where the kernel may refuse values.
 #ifndef TF_AUTOFUSE_NATIVE_DEVICE_RUN_H_
 #define TF_AUTOFUSE_NATIVE_DEVICE_RUN_H_
 
@@ -41,8 +41,8 @@ struct DeviceInputs {
 };
 
 // One of AUTOFUSE_NPU_*; `*error` where it failed. `*status`: an error of TensorFlow's own (no host memory).
-int32_t RunOnDevice(tensorflow::OpKernelContext* ctx, const Npu& npu, const NodePorts& ports, const Plan& plan,
-                    const DeviceInputs& inputs, const std::shared_ptr<Fallback>& fallback,
+int32_t RunOnDevice(tensorflow::OpKernelContext* ctx, const Npu& npu, const NodePorts& ports,
+                    const Plan& plan, const DeviceInputs& inputs, const std::shared_ptr<Fallback>& fallback,
                     AutofuseNpuError* error, tensorflow::Status* status);
 
 // The original ops, from Residents and to Residents.

@@ -15,9 +15,9 @@ class Fallback {
  public:
   explicit Fallback(const tensorflow::NameAttrList& function) : function_(function) {}
 
-  // Runs the function on the calling thread, instantiating it at its first call. All of its ops run inline, so
-  // that it can't wait for a pool whose threads wait for it. An error of an op comes back with TensorFlow's
-  // code and text. ctx: of the node, or of another one of the same graph.
+  // Runs the function on the calling thread, instantiating it at its first call. All of its ops run inline,
+  // so that it can't wait for a pool whose threads wait for it. An error of an op comes back with
+  // TensorFlow's code and text. ctx: of the node, or of another one of the same graph.
   tensorflow::Status Run(tensorflow::OpKernelContext* ctx, const std::vector<tensorflow::Tensor>& arguments,
                          std::vector<tensorflow::Tensor>* results);
 

@@ -42,8 +42,8 @@ typedef int32_t (*AutofuseNeedsAllBlocks)(void);
 // autofuse_phases (optional): how many phases this plan has, 1 to 64, and where each of them ends; the last
 // ends at block_dim. A phase begins when all blocks of the one before have ended. Without it: one phase.
 typedef int32_t (*AutofusePhases)(const void* tiling, uint32_t* ends, int32_t capacity);
-// autofuse_tiling_name, autofuse_tiling_value (optional): the name of a field of the tiling data that describes
-// the plan, null behind the last one, and its value.
+// autofuse_tiling_name, autofuse_tiling_value (optional): the name of a field of the tiling data that
+// describes the plan, null behind the last one, and its value.
 typedef const char* (*AutofuseTilingName)(int32_t index);
 typedef int64_t (*AutofuseTilingValue)(const void* tiling, int32_t index);
 // autofuse_block_cost (optional): about how many nanoseconds a block takes on one core; negative: not known.

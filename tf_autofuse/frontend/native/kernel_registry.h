@@ -36,8 +36,8 @@ struct KernelMeta {
   std::vector<std::pair<int, int>> forward;  // (input, output): the output may take the input's buffer
   tensorflow::int64 small_bytes = 65536;  // up to so many bytes of GM traffic the calling thread runs alone
   AutofuseMachine machine = {0, 0, 0};     // what the tiling function plans for
-  // Of a kernel that runs on the NPU: the file of its device binary, in which `<device_entry>_<tiling key>` are
-  // its functions; empty: it runs on the host. Its library has shapes and tiling only.
+  // Of a kernel that runs on the NPU: the file of its device binary, in which `<device_entry>_<tiling key>`
+  // are its functions; empty: it runs on the host. Its library has shapes and tiling only.
   std::string device_binary;
   std::string device_entry;
   bool all_at_once = false;   // the blocks wait for each other

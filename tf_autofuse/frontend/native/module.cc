@@ -228,8 +228,8 @@ PYBIND11_MODULE(_native, m) {
         ThrowIfError(status);
       },
       py::arg("runtime"), py::arg("acl"), py::arg("device"),
-      "Kernels with a device binary run on this device of libascendcl (`acl`), through the NPU runtime's library. "
-      "RuntimeError says what is wrong.");
+      "Kernels with a device binary run on this device of libascendcl (`acl`), through the NPU runtime's "
+      "library. RuntimeError says what is wrong.");
   m.def("stats", &Stats,
         "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
   m.def("reset_stats", [] {

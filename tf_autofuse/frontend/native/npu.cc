@@ -39,7 +39,8 @@ const char* Remedy(const std::string& call) {
            "toolkit";
   }
   if (call == "enter" || call == "open") return "or run with AUTOFUSE_TARGET=host";
-  return "see npu-smi info and the device's log (ASCEND_GLOBAL_LOG_LEVEL=1), or run with AUTOFUSE_TARGET=host";
+  return "see npu-smi info and the device's log (ASCEND_GLOBAL_LOG_LEVEL=1), or run with "
+         "AUTOFUSE_TARGET=host";
 }
 
 }  // namespace

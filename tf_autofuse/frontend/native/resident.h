@@ -2,9 +2,9 @@
 //
 // Such an edge of the graph carries a scalar Variant with a Resident in place of the values (keep_on_device.h
 // decides which edges), so that nothing which does not know of it can take the host buffer's contents for the
-// values: a reader of another kind gets a type error, never a wrong number, and the device memory lives exactly
-// as long as TensorFlow holds the tensor. The values may still be in the making, and the work that makes them
-// may yet fail: then they are computed again by the original ops (Lineage).
+// values: a reader of another kind gets a type error, never a wrong number, and the device memory lives
+// exactly as long as TensorFlow holds the tensor. The values may still be in the making, and the work that
+// makes them may yet fail: then they are computed again by the original ops (Lineage).
 #ifndef TF_AUTOFUSE_NATIVE_RESIDENT_H_
 #define TF_AUTOFUSE_NATIVE_RESIDENT_H_
 
@@ -24,8 +24,8 @@ namespace autofuse {
 class ResidentValue;
 using ResidentRef = std::shared_ptr<ResidentValue>;
 
-// How the outputs of one run can be computed again: the node's original ops and the inputs as the run had them
-// (a snapshot, for the caller's buffers may be written to afterwards).
+// How the outputs of one run can be computed again: the node's original ops and the inputs as the run had
+// them (a snapshot, for the caller's buffers may be written to afterwards).
 class Lineage {
  public:
   // An input is `tensor`, or `value` where that is set.
