@@ -127,3 +127,15 @@ def test_the_exit_code(monkeypatch, capsys, status, code):
     assert json.loads(capsys.readouterr().out) == [
         {"name": "thing", "status": status, "text": "[text]", "remedy": "[do] this"}
     ]
+
+
+def test_npu_path(tmp_path, monkeypatch):
+    from tf_autofuse.runtime import device
+
+    device.forget()
+    assert doctor._npu_path(config()).text.startswith("not active: neither ASCEND_HOME_PATH")
+    broken = {"ASCEND_HOME_PATH": str(tmp_path)}
+    assert doctor._npu_path(config(AUTOFUSE_TARGET="ascend", **broken)).status == doctor.PROBLEM
+    found = doctor._npu_path(config(AUTOFUSE_TARGET="host", **broken))
+    assert found.status == doctor.NOTE and "no device compiler" in found.text and "set_env.sh" in found.remedy
+    device.forget()

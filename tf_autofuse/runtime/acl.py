@@ -52,10 +52,11 @@ class _Output(ctypes.Structure):
 
 class _Run(ctypes.Structure):
     _fields_ = [("function", ctypes.c_void_p), ("block_dim", ctypes.c_uint32),
-                ("all_at_once", ctypes.c_int32), ("input_count", ctypes.c_uint32), ("output_count", ctypes.c_uint32),
-                ("inputs", ctypes.POINTER(_Input)), ("outputs", ctypes.POINTER(_Output)),
-                ("tiling", ctypes.c_void_p), ("tiling_bytes", ctypes.c_uint64),
-                ("workspace_bytes", ctypes.c_uint64), ("status_offset", ctypes.c_int64)]
+                ("all_at_once", ctypes.c_int32), ("input_count", ctypes.c_uint32),
+                ("output_count", ctypes.c_uint32), ("inputs", ctypes.POINTER(_Input)),
+                ("outputs", ctypes.POINTER(_Output)), ("tiling", ctypes.c_void_p),
+                ("tiling_bytes", ctypes.c_uint64), ("workspace_bytes", ctypes.c_uint64),
+                ("status_offset", ctypes.c_int64)]
 
 
 class Use(ctypes.Structure):

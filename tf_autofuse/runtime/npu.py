@@ -74,7 +74,8 @@ def run(
     arrays = [np.empty(dims, io.dtype.numpy) for dims, io in zip(shape.out_dims, fused.outputs)]
     function = runtime.function(kernel.device, "%s_%d" % (kernel.entries, values.get("tiling_key", 0)))
     data = Host(ctypes.addressof(tiling.data), ctypes.sizeof(tiling.data))
-    launch = Launch(function, tiling.block_dim, data, tiling.workspace_bytes, values.get("status_offset", -1), kernel.all_at_once)
+    launch = Launch(function, tiling.block_dim, data, tiling.workspace_bytes,
+                    values.get("status_offset", -1), kernel.all_at_once)
     kept = runtime.run(
         launch,
         [x.memory if isinstance(x, DeviceTensor) else Host(x.ctypes.data, x.nbytes) for x in given],
