@@ -85,8 +85,8 @@ def feeds(rows=5, seed=1):
 
 
 class Chain:
-    """`length` fused ops of SIZE nodes, each reading the one before and the second input; `plain` is a session
-    of the same graph without the plugin. also: which of the tensors between them are fetched too."""
+    """`length` fused ops of SIZE nodes, each reading the one before and the second input; `plain` is a
+    session of the same graph without the plugin. also: which of the tensors between them are fetched too."""
 
     def __init__(self, length=LENGTH, also=(), **parameters):
         with tf.Graph().as_default() as self.graph:
