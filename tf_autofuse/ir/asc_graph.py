@@ -78,9 +78,9 @@ ImplGraph adds, for one template and tiling case
     I5 memory: a Load's result in VECIN, a Gather's there or in VECCALC, what a Store reads in VECOUT, other
        tensors in VECCALC with one buffer; nodes without UB tensor have none. A container has one buf_num.
        Ids count from 0 per position.
-    I6 tensors of one container never live at once (one made outside of the loop and read inside, or loaded
-       outside, lives on); a VECCALC tensor may take over that of an input that dies with the node where the
-       op table says in_place and the item sizes are equal.
+    I6 tensors of one container never live at once (one made outside of the loop and read inside lives on); a
+       VECCALC tensor may take over that of an input that dies with the node where the op table says in_place
+       and the item sizes are equal.
     I7 nodes outside of all loops come first and read nothing that is made inside; Stores are inside.
 
 FusedGraph invariants

@@ -239,10 +239,7 @@ def _check_memory(check: Checker, graph: AscGraph) -> None:
     for node in graph.nodes:
         for ref in node.inputs:
             # A tensor made before the loop and read inside is read again by every iteration.
-            made = graph.node(ref.node)
-            carried = made.sched.loop_axis == -1 != node.sched.loop_axis
-            # A queue that is filled before the loop is given back after it.
-            carried = carried or (made.type in ("Load", "Gather") and made.sched.loop_axis == -1)
+            carried = graph.node(ref.node).sched.loop_axis == -1 != node.sched.loop_axis
             last[ref] = forever if carried else max(at[node.name], last.get(ref, 0))
         if node.type == "Store":
             check.require(

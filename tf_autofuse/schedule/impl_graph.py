@@ -10,7 +10,7 @@ How codegen reads an ImplGraph
             tile_actual = min(tile, size of the cut axis - index of TILE_OUT * tile)
             (likewise for the second tiled axis, whose tile is a number)
             the other nodes, in order
-        FreeTensor for hoisted Load results.
+        FreeTensor for hoisted Load results that the loop reads.
     total = product of graph.axis(a).size over outer_axes.
 
     Every Size in a plan is an expression over: the graph's symbols, `tile_symbol`, `tile_actual`, and in
@@ -35,7 +35,8 @@ Node types that codegen meets, beside Data, Scalar, Output and the op table's
 
 Memory: outputs[0].memory names the Container
     VECIN   exactly the results of Loads and of Gathers of rows. AllocTensor, copy, EnQue at the Load; DeQue
-            before the first reader; FreeTensor after the last reader (hoisted: after the loop). Several
+            before the first reader; FreeTensor after the last reader (one that the loop reads although it
+            was loaded before it: after the loop). Several
             tensors may share one queue: their life spans (Load to last reader) never overlap, so no EnQue is
             outstanding while another happens.
     VECOUT  exactly the tensors that Stores read. AllocTensor before the producing node; other readers come

@@ -5,8 +5,8 @@ the head of schedule/impl_graph.py: Load results in VECIN queues, tensors that S
 the rest in VECCALC buffers; at most machine.queue_buffers buffers of queues per position (hardware event
 ids), machine.max_buffers in all.
 
-A tensor of the loop lives from the node that makes it to its last reader; a hoisted tensor that the loop
-reads lives on to the end, and so does a hoisted Load, whose queue is freed after the loop. Queues are
+A tensor lives from the node that makes it to its last reader; a hoisted tensor that the loop reads lives on
+to the end, and so does a hoisted Load, whose queue is then freed after the loop. Queues are
 double-buffered where event ids allow it: with more than four tensors per position, first tensors that follow
 each other share a queue, then the smaller queues get one buffer only.
 """
@@ -71,7 +71,7 @@ def lives(tiles: TileGraph, order: List[TileNode]) -> Dict[str, Life]:
     for n in order:
         if n.makes_tensor:
             last = max([at[r.name] for r in readers[n.name]] or [at[n.name]])
-            if n.hoisted and (n.enters_by_queue or any(not r.hoisted for r in readers[n.name])):
+            if n.hoisted and any(not r.hoisted for r in readers[n.name]):
                 last = _FOREVER
             result[n.name] = Life(n, at[n.name], last, tiles.tile.bytes(tiles.layout(n), n.dtype.bytes),
                                   bool(big & set(n.pattern)))

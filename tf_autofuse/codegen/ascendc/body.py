@@ -205,8 +205,9 @@ class BodyWriter:
             if memory is None or memory.position is not Position.VECIN or self.readers[ref][-1] != node.name:
                 continue
             line = "%s.FreeTensor(%s);" % (self.impl.container(ref).name, self.names[ref.node])
-            hoisted = any(n.name == ref.node for n in self.hoisted_nodes)
-            (self.after if hoisted else self.lines).append(line)
+            made, read = (any(n.name == name for n in self.hoisted_nodes) for name in (ref.node, node.name))
+            # A tile must not free what the next one reads.
+            (self.after if made and not read else self.lines).append(line)
 
     # ---- nodes
 
