@@ -107,7 +107,6 @@ BROKEN = [
     ("I5", memory("load_1", IN, 2, 2), "numbered [0, 2]"),
     ("I6", memory("wide", CALC, 0, 1), "shares VECCALC0 with abs_0"),  # Broadcast never writes over its input
     ("I6", memory("add_0", CALC, 1, 1), "shares VECCALC1 with wide"),  # which the next iteration reads again
-    ("I6", memory("load_1", IN, 0, 1), "shares VECIN0 with load_0, which still lives"),
     ("I6", view("neg_0", memory=Memory(CALC, 1, 1)), "with wide"),
     ("I7", sched("abs_0", (5, 6, 3, 1), 6), "stands outside of the loop but after"),
     (

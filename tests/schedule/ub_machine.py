@@ -116,7 +116,7 @@ class UbMachine:
             made = self.graph.node(ref.node)
             if made.name not in self.held or self.last_reader[made.name] != self.order[node.name]:
                 continue
-            if made.sched.loop_axis == -1:
+            if made.sched.loop_axis == -1 != node.sched.loop_axis:
                 continue  # freed after the loop
             self.queues[made.y.memory.position, made.y.memory.container].release(self.held.pop(made.name))
 

@@ -59,6 +59,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // broadcast_1 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_1, load_1, n0, 48);
+  vecin0.FreeTensor(load_1);
 
   const int64_t total = FloorDiv((z0t_size + 36), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;
@@ -90,7 +91,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
         AscendC::DataCopyExtParams{static_cast<uint16_t>(z0t_actual), 164, 0, 0, 0});
     vecout0.FreeTensor(sub_0);
   }
-  vecin0.FreeTensor(load_1);
 }
 
 // key 1: unaligned, static
@@ -143,6 +143,7 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // broadcast_1 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_1, load_1, n0, 48);
+  vecin0.FreeTensor(load_1);
   // removepad_1 = RemovePad(broadcast_1)
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::RemovePad(removepad_1, broadcast_1, tmp, n0, 41);
@@ -180,7 +181,6 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
         AscendC::DataCopyExtParams{1, static_cast<uint32_t>(164 * z0t_actual), 0, 0, 0});
     vecout0.FreeTensor(sub_0);
   }
-  vecin0.FreeTensor(load_1);
 }
 
 }  // namespace

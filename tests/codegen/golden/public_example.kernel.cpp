@@ -59,6 +59,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // abs_0 = Abs(load_0)    Abs
   load_0 = vecin0.DeQue<float>();
   AscendC::Abs(abs_0, load_0, 128);
+  vecin0.FreeTensor(load_0);
   // broadcast_0 = Broadcast(abs_0)    add
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::BroadcastRows(broadcast_0, abs_0, n0, 128);
@@ -92,7 +93,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
         AscendC::DataCopyExtParams{1, static_cast<uint32_t>(512 * z0t_actual), 0, 0, 0});
     vecout0.FreeTensor(relu_0);
   }
-  vecin0.FreeTensor(load_0);
 }
 
 }  // namespace

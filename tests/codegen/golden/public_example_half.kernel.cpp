@@ -71,6 +71,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
   // cast_0 = Cast(load_0)    Cast
   load_0 = vecin0.DeQue<float>();
   AscendC::Cast(cast_0, load_0, AscendC::RoundMode::CAST_RINT, 128);
+  vecin0.FreeTensor(load_0);
   // cast_2 = Cast(cast_0)
   AscendC::PipeBarrier<PIPE_V>();
   AscendC::Cast(cast_2, cast_0, AscendC::RoundMode::CAST_NONE, 128);
@@ -122,7 +123,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, const Aut
         AscendC::DataCopyExtParams{1, static_cast<uint32_t>(512 * z0t_actual), 0, 0, 0});
     vecout0.FreeTensor(cast_5);
   }
-  vecin0.FreeTensor(load_0);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   // broadcast_0 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_0, load_1, n0, 32);
+  vecin0.FreeTensor(load_1);
 
   const int64_t total = FloorDiv((z0t_size + 32), z0t_size);
   const int64_t begin = AscendC::GetBlockIdx() * t.z0Tb_size;
@@ -121,7 +122,6 @@ __aicore__ inline void RunKey0(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
         AscendC::DataCopyExtParams{static_cast<uint16_t>(z0t_actual), 19, 0, 0, 0});
     vecout1.FreeTensor(logicalnot_0);
   }
-  vecin0.FreeTensor(load_1);
 }
 
 // key 1: unaligned, static
@@ -183,6 +183,7 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
   // broadcast_0 = Broadcast(load_1)
   load_1 = vecin0.DeQue<float>();
   autofuse::BroadcastRows(broadcast_0, load_1, n0, 24);
+  vecin0.FreeTensor(load_1);
   // removepad_0 = RemovePad(broadcast_0)
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::RemovePad(removepad_0, broadcast_0, tmp, n0, 19);
@@ -232,7 +233,6 @@ __aicore__ inline void RunKey1(GM_ADDR in0, GM_ADDR in1, GM_ADDR out0, GM_ADDR o
         AscendC::DataCopyExtParams{1, static_cast<uint32_t>(19 * z0t_actual), 0, 0, 0});
     vecout1.FreeTensor(logicalnot_0);
   }
-  vecin0.FreeTensor(load_1);
 }
 
 }  // namespace

@@ -217,6 +217,7 @@ __aicore__ inline void RunNest2Key0(GM_ADDR in0, GM_ADDR part0_2, GM_ADDR part0_
   autofuse::BroadcastCols(tmp[2016].ReinterpretCast<float>(), max_0, tmp, 1, 8);
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::BroadcastRows(broadcast_0, tmp[2016].ReinterpretCast<float>(), n0, 8);
+  vecin0.FreeTensor(max_0);
 
   const int64_t total = 1 * FloorDiv((z1t_size + 99999), z1t_size);
   const int64_t begin = block * t.onez1Tb_size;
@@ -250,7 +251,6 @@ __aicore__ inline void RunNest2Key0(GM_ADDR in0, GM_ADDR part0_2, GM_ADDR part0_
     AscendC::DataCopyPad(gm_part0_3[i_z1T], sum_0, AscendC::DataCopyExtParams{1, 4, 0, 0, 0});
     vecout0.FreeTensor(sum_0);
   }
-  vecin0.FreeTensor(max_0);
 }
 
 // key 0: general, static, parts stage 3
@@ -411,6 +411,7 @@ __aicore__ inline void RunNest4Key0(GM_ADDR in0, GM_ADDR out0, GM_ADDR part0_2, 
   autofuse::BroadcastCols(tmp[2016].ReinterpretCast<float>(), max_0, tmp, 1, 8);
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::BroadcastRows(broadcast_0, tmp[2016].ReinterpretCast<float>(), n0, 8);
+  vecin0.FreeTensor(max_0);
   // sum_0 = Load(part0_4)    Sum
   AscendC::LocalTensor<float> sum_0 = vecin1.AllocTensor<float>();
   AscendC::DataCopyPad(sum_0, gm_part0_4, AscendC::DataCopyExtParams{1, 4, 0, 0, 0},
@@ -422,6 +423,7 @@ __aicore__ inline void RunNest4Key0(GM_ADDR in0, GM_ADDR out0, GM_ADDR part0_2, 
   autofuse::BroadcastCols(tmp[2016].ReinterpretCast<float>(), sum_0, tmp, 1, 8);
   AscendC::PipeBarrier<PIPE_V>();
   autofuse::BroadcastRows(broadcast_1, tmp[2016].ReinterpretCast<float>(), n0, 8);
+  vecin1.FreeTensor(sum_0);
 
   const int64_t total = FloorDiv((z1t_size + 99999), z1t_size);
   const int64_t begin = block * t.z1Tb_size;
@@ -455,8 +457,6 @@ __aicore__ inline void RunNest4Key0(GM_ADDR in0, GM_ADDR out0, GM_ADDR part0_2, 
         AscendC::DataCopyExtParams{1, static_cast<uint32_t>(4 * z1t_actual), 0, 0, 0});
     vecout0.FreeTensor(div_0);
   }
-  vecin0.FreeTensor(max_0);
-  vecin1.FreeTensor(sum_0);
 }
 
 // nest 0: g, parts, stage 0
