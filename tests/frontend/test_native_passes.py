@@ -127,6 +127,17 @@ def test_strict_makes_a_failing_pass_an_error(native, name):
         assert "a deliberate mistake" in str(caught.value)
 
 
+def test_an_interrupted_pass_interrupts_the_script(native):
+    def interrupted(columns):
+        raise KeyboardInterrupt
+
+    Recorder(interrupted).install()
+    with pytest.raises(KeyboardInterrupt):
+        ran_nodes(native, config())
+    Recorder(lambda columns: [edit(columns, NAMES)]).install()
+    assert fused_nodes(ran_nodes(native, config()))
+
+
 def test_a_failing_wants_leaves_the_graph(native):
     native.set_wants(raises)
     seen = Recorder(lambda columns: [edit(columns, NAMES)]).install()

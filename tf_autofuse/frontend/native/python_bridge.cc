@@ -31,6 +31,11 @@ Status WithPython(const char* what, Body body) {
     body();
     return Status::OK();
   } catch (py::error_already_set& error) {
+    if (error.matches(PyExc_KeyboardInterrupt)) {
+      // Ctrl-C is for the script: it comes again as soon as Python runs on.
+      PyErr_SetInterrupt();
+      return tensorflow::errors::Cancelled(what, " was interrupted");
+    }
     return tensorflow::errors::Internal(what, " raised ", error.what());
   } catch (const std::exception& error) {
     return tensorflow::errors::Internal(what, " gave what can't be used: ", error.what());
