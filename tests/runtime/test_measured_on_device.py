@@ -7,7 +7,8 @@ import pytest
 
 from tests.codegen import regions
 from tests.codegen.conftest import MACHINE
-from tests.runtime.test_acl import inputs_of, library, runtime, standin  # noqa: F401
+from tests.runtime.test_acl import (  # noqa: F401
+    inputs_of, library, opened, runtime, runtime_library, settings, standin)
 from tf_autofuse.build.kernels import BuildSettings, build_kernels
 from tf_autofuse.codegen.ascendc.generate import generate
 from tf_autofuse.config import Config
@@ -24,8 +25,8 @@ def test_candidates_are_launched_and_the_fastest_is_kept(runtime, tmp_path, monk
     fused = regions.symbolic().fused
     impls = schedule(fused.graphs[0], MACHINE)
     sources = generate(fused, impls, MACHINE, CONFIG)
-    settings = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path))
-    (binary,) = build_kernels([sources], settings)
+    places = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path))
+    (binary,) = build_kernels([sources], places)
     # A copy: nothing was measured of it yet.
     binary = replace(binary, library=shutil.copy(binary.library, str(tmp_path / "kernel.so")))
     kernel = npu.NpuKernel(binary.library, sources.symbol, registry.library_of(binary, fused), fused)

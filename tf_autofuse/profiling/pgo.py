@@ -32,7 +32,7 @@ from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine
 from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.runtime import npu
-from tf_autofuse.runtime.acl import AclRuntime
+from tf_autofuse.runtime.acl import NpuRuntime
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import Nest, has_frame, nests_of
@@ -95,7 +95,7 @@ def on_simulator(library: KernelLibrary, fused: FusedGraph, dims: Sequence[Seque
     return lambda plan: model_kernel(library, inputs, dtypes, machine, plan).simulation.cycles
 
 
-def on_device(runtime: AclRuntime, kernel: npu.NpuKernel, inputs: Sequence[np.ndarray],
+def on_device(runtime: NpuRuntime, kernel: npu.NpuKernel, inputs: Sequence[np.ndarray],
               machine: Machine) -> Measure:
     """Nanoseconds from the first copy to the last, the least of LAUNCHES: what differs between plans of one
     kernel is the kernel's own time. Each plan stays the kernel's plan in this process."""
