@@ -150,9 +150,9 @@ class KernelStore:
         from tf_autofuse.profiling import pgo
 
         for key, (fused, impls) in scheduled:
-            library = self._measurable(results.get(key), fused)
-            if library is not None:
-                pgo.tune_built(library, fused, impls, self.recipe.machine, self.recipe.config)
+            subject = pgo.subject_of(results.get(key), fused)
+            if subject is not None:
+                pgo.tune_built(subject, fused, impls, self.recipe.machine, self.recipe.config)
 
     def _measure_asked(self, bodies: Mapping[str, Body], found: Mapping[str, KernelBinary]) -> None:
         """The same for shapes that kernels have met since."""
@@ -160,23 +160,10 @@ class KernelStore:
 
         for key, kernel in found.items():
             fused = bodies[key].fused
-            library = self._measurable(kernel, fused)
-            if library is not None:
-                pgo.tune_asked(library, fused, lambda: self.recipe.schedule(fused), self.recipe.machine,
+            subject = pgo.subject_of(kernel, fused)
+            if subject is not None:
+                pgo.tune_asked(subject, fused, lambda: self.recipe.schedule(fused), self.recipe.machine,
                                self.recipe.config)
-
-    def _measurable(self, kernel: Optional[Result], fused):
-        """The kernel's library where it was built for measuring, else None."""
-        from tf_autofuse.runtime.library import KernelError
-        from tf_autofuse.runtime.registry import library_of
-
-        if not isinstance(kernel, KernelBinary):
-            return None
-        try:
-            library = library_of(kernel, fused)
-        except KernelError:
-            return None  # whoever runs it says so
-        return library if library.takes_pins else None
 
     def _each(self, items: Sequence[Tuple[str, tuple]], stage: str, results: Dict[str, Result],
               work) -> List[Tuple[str, Any]]:

@@ -4,6 +4,7 @@ device memory the host can't reach and which does queued work only when it is wa
 The device binaries are twin builds that the toolkit's stand-in compiler makes; TensorFlow's own kernels are
 the oracle for the results."""
 
+import json
 import os
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from tests.runtime.standin import Standin, build_toolkit
 from tf_autofuse import diagnostics
 from tf_autofuse.build.kernels import BuildSettings
 from tf_autofuse.frontend import plugin
+from tf_autofuse.profiling import pgo
 from tf_autofuse.runtime import acl, device
+from tf_autofuse.tiling import candidates
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.once]
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +110,26 @@ class Chain:
     def right(self, values):
         expected = self(values, self.plain)
         return all(same_bits(a, b) for a, b in zip(self(values), expected))
+
+
+def test_tilings_are_measured_on_the_device(npu, monkeypatch, tmp_path):
+    """PGO, in a cache that knows no kernel: launches before the session's own, the fastest plan kept."""
+    monkeypatch.setenv("AUTOFUSE_FLAGS", "--enable_autofuse=true;--autofuse_enable_pgo=true")
+    monkeypatch.setenv("AUTOFUSE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("AUTOFUSE_BUILD", "sync")
+    monkeypatch.setattr(candidates, "MOST_CANDIDATES", 3)
+    monkeypatch.setattr(pgo, "LAUNCHES", 2)
+    plugin.register_again()
+    with tf.Graph().as_default():
+        a = v1.placeholder(tf.float32, [96, 64])
+        given = np.random.RandomState(1).randn(96, 64).astype("f")
+        with v1.Session(config=config("NpuOptimizer", grappler=False)) as session:
+            got = session.run(tf.nn.relu(tf.abs(a) - 0.5), {a: given})
+    assert same_bits(got, np.maximum(np.abs(given) - np.float32(0.5), 0))
+    assert npu.counts() == (1, 0, 0) and npu.left() == (0, 0, 0, 0)
+    (record,) = tmp_path.rglob("*" + pgo.RECORD_SUFFIX)
+    ((measured, found),) = json.loads(record.read_text())["measured"].items()
+    assert found["best"][0][0] <= found["solved"] and npu.standin.calls(LAUNCH) > 2 * len(found["best"])
 
 
 def test_the_public_example(npu):

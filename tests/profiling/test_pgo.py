@@ -198,7 +198,7 @@ def test_shapes_that_a_kernel_has_met_are_measured_when_it_is_found_again(made, 
 
     monkeypatch.setattr(pgo, "tune", counted)
     for _ in range(2):
-        pgo.tune_asked(kernel.library, kernel.fused, lambda: kernel.impls, MACHINE, CONFIG)
+        pgo.tune_asked(pgo.Subject(kernel.library), kernel.fused, lambda: kernel.impls, MACHINE, CONFIG)
     assert rows(334) == seen[0] and rows(333) == seen[1]
     assert len(seen) == len(set(map(str, seen))), "each once"
 

@@ -12,7 +12,8 @@ process measures a kernel, others wait for it (filelock) and then find the recor
 aside with a warning and made anew.
 
 What measures is a function from a plan to a time: `on_simulator` runs the kernel on the twin, on zeros, and
-simulates its trace; `on_device` times it on an NPU (it has run against the stand-in of the ACL runtime only).
+simulates its trace; `on_device`, which is taken for kernels that were built for an NPU, times it there (it
+has run against the stand-in of the ACL runtime only).
 """
 import contextlib
 import json
@@ -26,14 +27,18 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from tf_autofuse import diagnostics
+from tf_autofuse.build.kernels import KernelBinary
 from tf_autofuse.codegen.abi import AutofusePin
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine
 from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.runtime import npu
-from tf_autofuse.runtime.acl import NpuRuntime
+from tf_autofuse.runtime.acl import AclError, NpuRuntime
+from tf_autofuse.runtime.device import NpuGone, npu_for
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling
+from tf_autofuse.runtime.registry import library_of
+from tf_autofuse.runtime.target import ASCEND
 from tf_autofuse.schedule.impl_graph import ImplGraph
 from tf_autofuse.schedule.nests import Nest, has_frame, nests_of
 from tf_autofuse.symbolic.guards import GuardFailure
@@ -66,6 +71,14 @@ class Measured(NamedTuple):
     pins: Tuple[Pin, ...]
 
 
+class Subject(NamedTuple):
+    """What is measured. library: shapes and plans of the kernel. device: the kernel where it was built for an
+    NPU; None: it runs on the twin."""
+
+    library: KernelLibrary
+    device: Optional[npu.NpuKernel] = None
+
+
 class Tuned(NamedTuple):
     """solved: the solver's own plan, measured. best: the fastest, in order, as many as pgo_topn says. fresh:
     whether it was measured now."""
@@ -73,6 +86,22 @@ class Tuned(NamedTuple):
     solved: float
     best: Tuple[Measured, ...]
     fresh: bool = True
+
+
+def subject_of(kernel: Any, fused: FusedGraph) -> Optional[Subject]:
+    """None for what is no KernelBinary, was not built for measuring, or can't be loaded (whoever runs it says
+    so)."""
+    if not isinstance(kernel, KernelBinary):
+        return None
+    try:
+        if kernel.device_file:
+            device = npu.kernel_in_cache(kernel, fused)
+            subject = Subject(device.library, device)
+        else:
+            subject = Subject(library_of(kernel, fused))
+    except KernelError:
+        return None
+    return subject if subject.library.takes_pins else None
 
 
 def hinted_dims(fused: FusedGraph) -> Optional[List[Tuple[int, ...]]]:
@@ -156,7 +185,7 @@ def _copy_of(library: KernelLibrary) -> KernelLibrary:
         return KernelLibrary(path, library.input_ranks, library.output_ranks, library.size_count)
 
 
-def tune_built(library: KernelLibrary, fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine,
+def tune_built(subject: Subject, fused: FusedGraph, impls: Sequence[ImplGraph], machine: Machine,
                config) -> None:
     """`tune` for the dims that the kernel was made for, after its build. A failure costs the measurement, no
     more: one warning, and the solver's plans are used."""
@@ -165,34 +194,45 @@ def tune_built(library: KernelLibrary, fused: FusedGraph, impls: Sequence[ImplGr
         diagnostics.inform(1, config, "PGO: the dims of %s are not known yet; they are measured when a graph "
                            "finds the kernel the next time" % fused.name)
     else:
-        _tune_safely(library, fused, impls, dims, machine, config)
+        _tune_safely(subject, fused, impls, dims, machine, config)
 
 
-def tune_asked(library: KernelLibrary, fused: FusedGraph, scheduled: Callable[[], Sequence[ImplGraph]],
+def tune_asked(subject: Subject, fused: FusedGraph, scheduled: Callable[[], Sequence[ImplGraph]],
                machine: Machine, config) -> None:
     """`tune` for the shapes that the kernel has met in this and in earlier processes and that are not
     measured, the latest MOST_SHAPES. scheduled() is called where there are any."""
-    known, limits = _measured(library.path), machine.launch_limits
-    asked = [s for s in library.asked_sizes(*limits) if _name(s, limits) not in known]
+    known, limits = _measured(subject.library.path), machine.launch_limits
+    asked = [s for s in subject.library.asked_sizes(*limits) if _name(s, limits) not in known]
     impls = scheduled() if asked else ()
     for sizes in asked[:MOST_SHAPES]:
         values = {v.name: value for v, value in zip(fused.sizes, sizes)}
         dims = [tuple(evaluate(d, values) for d in io.dims) for io in fused.inputs]
-        _tune_safely(library, fused, impls, dims, machine, config)
+        _tune_safely(subject, fused, impls, dims, machine, config)
 
 
-def _tune_safely(library, fused, impls, dims, machine, config) -> Optional[Tuned]:
+def _tune_safely(subject: Subject, fused, impls, dims, machine, config) -> Optional[Tuned]:
     try:
-        tuned = tune(library, fused, impls, dims, machine, config)
-    except (KernelError, GuardFailure, ValueError, OSError, Timeout) as error:
+        measure = _on_its_device(subject.device, dims, machine, config) if subject.device else None
+        tuned = tune(subject.library, fused, impls, dims, machine, config, measure)
+    except (AclError, NpuGone, KernelError, GuardFailure, ValueError, OSError, Timeout) as error:
         diagnostics.warn_once(
             "pgo " + fused.name, "PGO could not measure %s: %s" % (fused.name, error),
             "the solver's own tilings are used; unset --autofuse_enable_pgo (AUTOFUSE_FLAGS)")
         return None
     if tuned is not None:
-        diagnostics.inform(1, config, "PGO: %s: %.0f cycles by the solver's tiling, %.0f by the best%s" % (
-            fused.name, tuned.solved, tuned.best[0].time, "" if tuned.fresh else " (measured before)"))
+        diagnostics.inform(1, config, "PGO: %s: %.0f %s by the solver's tiling, %.0f by the best%s" % (
+            fused.name, tuned.solved, "ns" if subject.device else "cycles", tuned.best[0].time,
+            "" if tuned.fresh else " (measured before)"))
     return tuned
+
+
+def _on_its_device(kernel: npu.NpuKernel, dims: Sequence[Sequence[int]], machine: Machine, config) -> Measure:
+    """On zeros. Raises KernelError, NpuGone."""
+    path = npu_for(config, ASCEND)
+    if path is None:
+        raise KernelError("it was built for an NPU that can't be used")
+    inputs = [np.zeros(d, io.dtype.numpy) for d, io in zip(dims, kernel.fused.inputs)]
+    return on_device(path.runtime, kernel, inputs, machine)
 
 
 def _keep(library: KernelLibrary, sizes: Sequence[int], limits: Tuple[int, int], best: Measured) -> None:

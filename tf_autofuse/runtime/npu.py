@@ -5,11 +5,13 @@ it), and inputs: arrays, or tensors that an earlier kernel left on the device. A
 tensors stay on the device copies nothing in between and waits once, where a value goes to the host."""
 
 import ctypes
+import os
 from typing import List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 
 from tf_autofuse.build.cann import DeviceBinary
+from tf_autofuse.build.kernels import KernelBinary
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.machine import Machine
 from tf_autofuse.runtime.acl import Host, Kept, Launch, NpuRuntime
@@ -43,9 +45,18 @@ class NpuKernel(NamedTuple):
 
 def kernel_of(made: DeviceBinary, fused: FusedGraph) -> NpuKernel:
     """What build/cann.py built, ready to run. Raises KernelError."""
+    return NpuKernel(made.path, made.symbol, _host_side(made.host_library, fused), fused, made.all_at_once)
+
+
+def kernel_in_cache(binary: KernelBinary, fused: FusedGraph) -> NpuKernel:
+    """What build/kernels.py built for the device (it has a device_file), ready to run. Raises KernelError."""
+    path = os.path.join(binary.folder, binary.device_file)
+    return NpuKernel(path, binary.device_entry, _host_side(binary.library, fused), fused, binary.all_at_once)
+
+
+def _host_side(path: str, fused: FusedGraph) -> KernelLibrary:
     ranks = [len(t.dims) for t in fused.inputs], [len(t.dims) for t in fused.outputs]
-    library = KernelLibrary(made.host_library, ranks[0], ranks[1], len(fused.sizes), host_only=True)
-    return NpuKernel(made.path, made.symbol, library, fused, made.all_at_once)
+    return KernelLibrary(path, ranks[0], ranks[1], len(fused.sizes), host_only=True)
 
 
 def run(
