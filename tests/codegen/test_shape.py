@@ -77,7 +77,7 @@ def libraries(tmp_path_factory):
     names = {}
     for i, (name, graph) in enumerate(GRAPHS.items()):
         base = {"name": name, "symbol": "f", "kind": "pointwise", "io": []}
-        text = generate_module._render(
+        text = generate_module.render_text(
             "host.cpp.j2", base, **dict(generate_module.shape_values(graph), tiling="")
         )
         (folder / ("h%d.cpp" % i)).write_text(text)
