@@ -15,6 +15,7 @@ from tests.fuzz.check import Run, check, fails, run_fused, run_plain  # noqa: E4
 from tests.fuzz.generate import buildable, generate  # noqa: E402
 from tests.fuzz.recipe import Recipe, Source, Step, build, script_of  # noqa: E402
 from tests.fuzz.shrink import shrink  # noqa: E402
+from tf_autofuse.frontend import plugin  # noqa: E402
 
 pytestmark = pytest.mark.tensorflow
 COUNT = int(os.environ.get("AUTOFUSE_FUZZ_GRAPHS", "40"))
@@ -46,6 +47,18 @@ FAILED_ONCE = {
         (Source((2,), "special"), Source((1,), "special")),
         (Step("tf.cast(tf.cast(tf.minimum(tf.maximum(t1, -9.0), 9.0), tf.int32), F)", True),),
         (2,),
+    ),
+    # what a part without elements is made of was computed and not read
+    "an empty part of a Pad beside its argument repeated": Recipe(
+        310000,
+        (Source((0, 17), "float"), Source((0, 17), "float")),
+        (
+            Step("tf.where_v2(t1 <= t0, t1, t0 * 2.0)", True),
+            Step("tf.pad(t2, [[0, 2], [1, 1]])", True),
+            Step("tf.reduce_mean(t3, -1, True)", False),
+            Step("tf.tile(t2, [1, 3])", True),
+        ),
+        (4, 5),
     ),
     # the value beside a reduction over no elements was not stored
     "beside an empty reduction": Recipe(
@@ -88,6 +101,17 @@ FAILED_ONCE = {
 def test_what_failed_once(name, target):
     outcome = check(FAILED_ONCE[name], lambda r: run_fused(r, target))
     assert outcome.differences == [] and outcome.fused
+
+
+def test_a_failure_of_the_plugin_is_a_difference(monkeypatch):
+    """Not only a graph that runs as TensorFlow's own: strict mode reaches the session."""
+    def broken(*arguments):
+        raise ValueError("a deliberate mistake")
+
+    monkeypatch.setattr(plugin, "_compile", broken)
+    recipe = FAILED_ONCE["beside an empty reduction"]
+    (difference,) = check(recipe, lambda r: run_fused(r, "host")).differences
+    assert "a deliberate mistake" in difference
 
 
 def wrong_where(recipe: Recipe, text: str) -> Run:

@@ -50,14 +50,17 @@ def activate() -> None:
 
 def _register(module) -> None:
     """Gives the native side its callables and switches, whatever it had before."""
-    config = Config.from_sources(os.environ)
-    module.set_strict(bool(config.strict))
-    module.set_dump(bool(config.dump_ge_graph))
+    _set_switches(module, Config.from_sources(os.environ))
     module.set_wants(_wants)
     module.set_graph_pass(_graph_pass)
     module.set_report(_report)
     module.set_dump_callback(_dump)
     module.set_resolver(_resolve)
+
+
+def _set_switches(module, config: Config) -> None:
+    module.set_strict(bool(config.strict))
+    module.set_dump(bool(config.dump_ge_graph))
 
 
 def register_again() -> None:
@@ -89,6 +92,8 @@ def _wants(context: Dict[str, Any]) -> bool:
     if context.get("entry") == "NpuOptimizer" and _real_npu_bridge_loaded():
         return False
     config = _read_config(context)
+    # A script may have changed its environment since the plugin was loaded.
+    _set_switches(_native, config)
     return config.enable_autofuse
 
 
