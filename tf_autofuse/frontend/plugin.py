@@ -50,17 +50,14 @@ def activate() -> None:
 
 def _register(module) -> None:
     """Gives the native side its callables and switches, whatever it had before."""
-    _set_switches(module, Config.from_sources(os.environ))
+    config = Config.from_sources(os.environ)
+    module.set_strict(bool(config.strict))
+    module.set_dump(bool(config.dump_ge_graph))
     module.set_wants(_wants)
     module.set_graph_pass(_graph_pass)
     module.set_report(_report)
     module.set_dump_callback(_dump)
     module.set_resolver(_resolve)
-
-
-def _set_switches(module, config: Config) -> None:
-    module.set_strict(bool(config.strict))
-    module.set_dump(bool(config.dump_ge_graph))
 
 
 def register_again() -> None:
@@ -93,7 +90,7 @@ def _wants(context: Dict[str, Any]) -> bool:
         return False
     config = _read_config(context)
     # A script may have changed its environment since the plugin was loaded.
-    _set_switches(_native, config)
+    _native.set_strict(bool(config.strict))
     return config.enable_autofuse
 
 
