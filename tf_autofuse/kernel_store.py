@@ -109,7 +109,8 @@ class KernelStore:
         if not self.remembers:
             return found
         cache = None
-        for key in {self.key(body) for body in bodies}:
+        wanted = {self.key(body): body for body in bodies}
+        for key in wanted:
             known = _known.get(key)
             if known is None or not os.path.exists(known.library):
                 cache = cache or open_cache(self._settings)
@@ -118,7 +119,7 @@ class KernelStore:
                 found[key] = known
                 _remember(key, known)
         if self.recipe.config.enable_pgo:
-            self._measure_asked({self.key(body): body for body in bodies}, found)
+            self._measure_asked(wanted, found)
         return found
 
     def make(self, bodies: Sequence[Body], run: Callable[[str, Callable], Any]) -> Dict[str, Result]:

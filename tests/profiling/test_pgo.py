@@ -114,6 +114,7 @@ def test_the_fastest_is_kept_and_measured_once(made):
     assert tuned.fresh and len(tuned.best) <= CONFIG.pgo_topn
     assert tuned.best[0].time <= tuned.solved
     assert [m.time for m in tuned.best] == sorted(m.time for m in tuned.best)
+    assert all(len({pin[0] for pin in m.pins}) == len(m.pins) for m in tuned.best)
     pinned = kernel.library.tiling_pinned(sizes, *MACHINE.launch_limits,
                                           [AutofusePin(*p) for p in tuned.best[0].pins])
     assert plan_of(kernel, sizes) == bytes(pinned.data)

@@ -1,5 +1,4 @@
 """Tilings measured by launches through ACL, against the stand-in."""
-import os
 import shutil
 from dataclasses import replace
 
@@ -9,7 +8,7 @@ from tests.codegen import regions
 from tests.codegen.conftest import MACHINE
 from tests.runtime.test_acl import (  # noqa: F401
     inputs_of, library, opened, runtime, runtime_library, settings, standin)
-from tf_autofuse.build.kernels import BuildSettings, build_kernels
+from tf_autofuse.build.kernels import build_kernels
 from tf_autofuse.codegen.ascendc.generate import generate
 from tf_autofuse.config import Config
 from tf_autofuse.profiling import pgo
@@ -21,12 +20,12 @@ pytestmark = pytest.mark.once
 CONFIG = Config(enable_pgo=True)
 
 
-def test_candidates_are_launched_and_the_fastest_is_kept(runtime, tmp_path, monkeypatch):  # noqa: F811
+def test_candidates_are_launched_and_the_fastest_is_kept(
+        runtime, settings, tmp_path, monkeypatch):  # noqa: F811
     fused = regions.symbolic().fused
     impls = schedule(fused.graphs[0], MACHINE)
     sources = generate(fused, impls, MACHINE, CONFIG)
-    places = BuildSettings(cache_dir=os.environ.get("AUTOFUSE_CACHE_DIR") or str(tmp_path))
-    (binary,) = build_kernels([sources], places)
+    (binary,) = build_kernels([sources], settings)
     # A copy: nothing was measured of it yet.
     binary = replace(binary, library=shutil.copy(binary.library, str(tmp_path / "kernel.so")))
     kernel = npu.NpuKernel(binary.library, sources.symbol, registry.library_of(binary, fused), fused)
@@ -36,9 +35,9 @@ def test_candidates_are_launched_and_the_fastest_is_kept(runtime, tmp_path, monk
     launched = []
     run = npu.run
 
-    def counted(*arguments):
-        launched.append(kernel.library.tiling([7], *MACHINE.launch_limits).block_dim)
-        return run(*arguments)
+    def counted(*arguments, plan=None):
+        launched.append(plan.block_dim)
+        return run(*arguments, plan=plan)
 
     monkeypatch.setattr(npu, "run", counted)
     measure = pgo.on_device(runtime, kernel, inputs, MACHINE)

@@ -15,6 +15,8 @@ import ctypes
 import hashlib
 import json
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -173,7 +175,10 @@ def build_device(
 
 
 def _tiling_bytes(library: Path) -> int:
-    function = ctypes.CDLL(str(library)).autofuse_tiling_size
+    # Of a copy: what is loaded stays so, and would be found again, under the path that it had, by whoever
+    # loads the library from the cache.
+    with tempfile.TemporaryDirectory() as folder:
+        function = ctypes.CDLL(shutil.copy(str(library), folder)).autofuse_tiling_size
     function.restype, function.argtypes = ctypes.c_int64, ()
     return function()
 

@@ -21,6 +21,7 @@ import os
 import shutil
 import tempfile
 import time
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.evaluate import bind_inputs
 from tf_autofuse.machine import Machine
 from tf_autofuse.profiling.kernel import model_kernel
+from tf_autofuse.profiling.records import write_json
 from tf_autofuse.runtime import npu
 from tf_autofuse.runtime.acl import AclError, NpuRuntime
 from tf_autofuse.runtime.device import NpuGone, npu_for
@@ -59,6 +61,8 @@ LAUNCHES = 5
 MOST_SHAPES = 8
 #: Behind the library's path.
 RECORD_SUFFIX = ".pgo.json"
+#: What reading a record raises.
+UNREADABLE = (OSError, ValueError, KeyError, TypeError)
 
 Pin = Tuple[int, int, int, int]
 
@@ -95,7 +99,7 @@ def subject_of(kernel: Any, fused: FusedGraph) -> Optional[Subject]:
         return None
     try:
         if kernel.device_file:
-            device = npu.kernel_in_cache(kernel, fused)
+            device = npu.kernel_of(kernel, fused)
             subject = Subject(device.library, device)
         else:
             subject = Subject(library_of(kernel, fused))
@@ -127,15 +131,13 @@ def on_simulator(library: KernelLibrary, fused: FusedGraph, dims: Sequence[Seque
 def on_device(runtime: NpuRuntime, kernel: npu.NpuKernel, inputs: Sequence[np.ndarray],
               machine: Machine) -> Measure:
     """Nanoseconds from the first copy to the last, the least of LAUNCHES: what differs between plans of one
-    kernel is the kernel's own time. Each plan stays the kernel's plan in this process."""
-    sizes = kernel.library.shape([x.shape for x in inputs]).sizes
+    kernel is the kernel's own time."""
 
     def measure(plan: Tiling) -> float:
-        kernel.library.keep_plan(sizes, *machine.launch_limits, plan, on_disk=False)
         times = []
         for _ in range(LAUNCHES):
             start = time.perf_counter()
-            npu.run(runtime, kernel, inputs, machine)
+            npu.run(runtime, kernel, inputs, machine, plan=plan)
             times.append((time.perf_counter() - start) * 1e9)
         return min(times)
 
@@ -166,9 +168,11 @@ def tune(library: KernelLibrary, fused: FusedGraph, impls: Sequence[ImplGraph], 
                                                                                machine))
         search.measure(())
         values = bind_inputs(fused, dims)
-        for nest in nests_of(fused, impls):
-            for pin in _pins(nest, fused, nests_of(fused, impls), solved, values, limits, config):
-                search.measure(search.best.pins + (pin,))
+        nests = nests_of(fused, impls)
+        for nest in nests:
+            before = search.best.pins
+            for pin in _pins(nest, fused, nests, solved, values, limits, config):
+                search.measure(before + (pin,))
         best = sorted(search.measured, key=lambda m: m.time)
         _keep(library, shape.sizes, limits, best[0])
         kept = tuple(best[:config.pgo_topn] if config.pgo_topn else best)
@@ -210,7 +214,7 @@ def tune_asked(subject: Subject, fused: FusedGraph, scheduled: Callable[[], Sequ
         _tune_safely(subject, fused, impls, dims, machine, config)
 
 
-def _tune_safely(subject: Subject, fused, impls, dims, machine, config) -> Optional[Tuned]:
+def _tune_safely(subject: Subject, fused, impls, dims, machine, config) -> None:
     try:
         measure = _on_its_device(subject.device, dims, machine, config) if subject.device else None
         tuned = tune(subject.library, fused, impls, dims, machine, config, measure)
@@ -218,12 +222,11 @@ def _tune_safely(subject: Subject, fused, impls, dims, machine, config) -> Optio
         diagnostics.warn_once(
             "pgo " + fused.name, "PGO could not measure %s: %s" % (fused.name, error),
             "the solver's own tilings are used; unset --autofuse_enable_pgo (AUTOFUSE_FLAGS)")
-        return None
+        return
     if tuned is not None:
         diagnostics.inform(1, config, "PGO: %s: %.0f %s by the solver's tiling, %.0f by the best%s" % (
             fused.name, tuned.solved, "ns" if subject.device else "cycles", tuned.best[0].time,
             "" if tuned.fresh else " (measured before)"))
-    return tuned
 
 
 def _on_its_device(kernel: npu.NpuKernel, dims: Sequence[Sequence[int]], machine: Machine, config) -> Measure:
@@ -246,12 +249,20 @@ def _name(sizes: Sequence[int], limits: Tuple[int, int]) -> str:
     return "%s@%dx%d" % (",".join(map(str, sizes)), *limits)
 
 
+def _read(path: str) -> Dict[str, Any]:
+    """What a record says; {} where there is none. Raises UNREADABLE."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return dict(json.load(stream)["measured"])
+    except FileNotFoundError:
+        return {}
+
+
 def _measured(library: str) -> Dict[str, Any]:
     """What the record says at this moment; {} for none that can be read."""
     try:
-        with open(library + RECORD_SUFFIX, encoding="utf-8") as stream:
-            return dict(json.load(stream)["measured"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return _read(library + RECORD_SUFFIX)
+    except UNREADABLE:
         return {}
 
 
@@ -313,17 +324,11 @@ def _record(library: str) -> Iterator[Dict[str, Any]]:
     with FileLock(path + ".lock", timeout=PATIENCE):
         measured: Dict[str, Any] = {}
         try:
-            with open(path, encoding="utf-8") as stream:
-                measured = dict(json.load(stream)["measured"])
-        except FileNotFoundError:
-            pass
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            measured = _read(path)
+        except UNREADABLE as error:
             reason = "the record of measured tilings %s can't be read (%s)" % (path, error)
             diagnostics.warn_once("pgo record " + path, reason, "it is made anew")
-        before = json.dumps(measured, sort_keys=True)
+        before = dict(measured)  # entries are replaced, not changed
         yield measured
-        if json.dumps(measured, sort_keys=True) != before:
-            new = "%s.%d" % (path, os.getpid())
-            with open(new, "w", encoding="utf-8") as stream:
-                json.dump({"measured": measured}, stream, indent=1, sort_keys=True)
-            os.replace(new, path)
+        if measured != before:
+            write_json(Path(path), {"measured": measured})

@@ -58,9 +58,14 @@ class Kernel(NamedTuple):
     asc_graph: bytes
 
 
+#: Constants of more elements are data, not operands.
+MOST_ELEMENTS = 64
+
+
 class NodeFacts(NamedTuple):
     """What a node says of itself. attrs: as lowering.graph_view has them, without tensors; constants: number
-    of an input -> its value, where it is a small constant."""
+    of an input -> its value, where it is a constant of at most
+    MOST_ELEMENTS."""
 
     attrs: Mapping[str, Any] = {}
     constants: Mapping[int, np.ndarray] = {}
@@ -90,8 +95,8 @@ class Writer:
         self._nodes: Dict[str, Any] = {}
         self.runs = 0
         self.folder = _new_folder(Path(output))
-        _write_json(self.folder / _INFO, dict(info, version=VERSION))
-        _write_json(self.folder / _KERNELS, {})
+        write_json(self.folder / _INFO, dict(info, version=VERSION))
+        write_json(self.folder / _KERNELS, {})
 
     def add_kernels(self, kernels: Mapping[str, Kernel]) -> None:
         with self._lock:
@@ -101,7 +106,7 @@ class Writer:
             for name, kernel in new.items():
                 text = base64.b64encode(kernel.asc_graph).decode("ascii")
                 self._kernels[name] = {"origin": list(kernel.origin), "asc_graph": text}
-            _write_json(self.folder / _KERNELS, self._kernels)
+            write_json(self.folder / _KERNELS, self._kernels)
 
     def add_nodes(self, nodes: Mapping[str, NodeFacts]) -> None:
         with self._lock:
@@ -114,7 +119,7 @@ class Writer:
                     for i, v in facts.constants.items()
                 }
                 self._nodes[name] = {"attrs": dict(facts.attrs), "constants": constants}
-            _write_json(self.folder / _NODES, self._nodes)
+            write_json(self.folder / _NODES, self._nodes)
 
     def add_run(self, ops: Sequence[OpRun]) -> None:
         """The ops of one run; their `run` is set here."""
@@ -143,7 +148,7 @@ def _new_folder(output: Path) -> Path:
     return folder
 
 
-def _write_json(path: Path, value) -> None:
+def write_json(path: Path, value) -> None:
     """Written aside and renamed into place: a reader never sees half a file."""
     aside = path.with_name(path.name + ".%d" % os.getpid())
     with open(str(aside), "w", encoding="utf-8") as stream:

@@ -6,16 +6,15 @@ tensors stay on the device copies nothing in between and waits once, where a val
 
 import ctypes
 import os
-from typing import List, NamedTuple, Sequence, Tuple, Union
+from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from tf_autofuse.build.cann import DeviceBinary
 from tf_autofuse.build.kernels import KernelBinary
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.machine import Machine
 from tf_autofuse.runtime.acl import Host, Kept, Launch, NpuRuntime
-from tf_autofuse.runtime.library import KernelLibrary
+from tf_autofuse.runtime.library import KernelLibrary, Tiling
 from tf_autofuse.symbolic.guards import GuardFailure
 
 
@@ -43,20 +42,12 @@ class NpuKernel(NamedTuple):
     all_at_once: bool = False
 
 
-def kernel_of(made: DeviceBinary, fused: FusedGraph) -> NpuKernel:
-    """What build/cann.py built, ready to run. Raises KernelError."""
-    return NpuKernel(made.path, made.symbol, _host_side(made.host_library, fused), fused, made.all_at_once)
-
-
-def kernel_in_cache(binary: KernelBinary, fused: FusedGraph) -> NpuKernel:
+def kernel_of(binary: KernelBinary, fused: FusedGraph) -> NpuKernel:
     """What build/kernels.py built for the device (it has a device_file), ready to run. Raises KernelError."""
-    path = os.path.join(binary.folder, binary.device_file)
-    return NpuKernel(path, binary.device_entry, _host_side(binary.library, fused), fused, binary.all_at_once)
-
-
-def _host_side(path: str, fused: FusedGraph) -> KernelLibrary:
     ranks = [len(t.dims) for t in fused.inputs], [len(t.dims) for t in fused.outputs]
-    return KernelLibrary(path, ranks[0], ranks[1], len(fused.sizes), host_only=True)
+    library = KernelLibrary(binary.library, ranks[0], ranks[1], len(fused.sizes), host_only=True)
+    path = os.path.join(binary.folder, binary.device_file)
+    return NpuKernel(path, binary.device_entry, library, fused, binary.all_at_once)
 
 
 def run(
@@ -65,8 +56,10 @@ def run(
     inputs: Sequence[Union[np.ndarray, DeviceTensor]],
     machine: Machine,
     keep: bool = False,
+    plan: Optional[Tiling] = None,
 ) -> List[Union[np.ndarray, DeviceTensor]]:
-    """The outputs, as arrays; with `keep`, as DeviceTensors, which nobody has waited for.
+    """The outputs, as arrays; with `keep`, as DeviceTensors, which nobody has waited for. plan:
+    by default the library's own.
 
     Raises GuardFailure for dims that the kernel was not made for or values that it refuses (the fallback
     gives the result), ValueError for a wrong number of inputs or dtype, AclError, KernelError."""
@@ -80,7 +73,7 @@ def run(
     shape = library.shape([x.dims if isinstance(x, DeviceTensor) else x.shape for x in given])
     if shape.failed:
         raise GuardFailure("check %d failed: %s" % (shape.failed, shape.check))
-    tiling = library.tiling(shape.sizes, *machine.launch_limits)
+    tiling = plan or library.tiling(shape.sizes, *machine.launch_limits)
     values = dict(tiling.values)
     arrays = [np.empty(dims, io.dtype.numpy) for dims, io in zip(shape.out_dims, fused.outputs)]
     function = runtime.function(kernel.device, "%s_%d" % (kernel.entries, values.get("tiling_key", 0)))
