@@ -7,13 +7,14 @@ AscGraph are made when they are needed.
 
 from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
-from tf_autofuse.ir.loop_ir import Dims, KernelBox, Store, Tensor, rebuild
+from tf_autofuse.ir.loop_ir import Dims, KernelBox, Store, Tensor, loads_of, rebuild
 from tf_autofuse.ir.loop_layout import extents
 
 
 class Nest(NamedTuple):
     """boxes: realized boxes, ascending by node. members: TF nodes inside, ascending; computing: those that
-    compute something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included. reads:
+    compute something. size: loop nodes. loads: tensors that the boxes' bodies read, own ones included.
+    makes: tensors that the boxes make. reads:
     per source node how many members read it. device, frame: of all members. alive: the tokens under which the
     nest runs. hard: whether a view inside regroups dims. parts: how many loop bodies its concats make of it.
     gathered: tensors read at computed places. moving: whether it does more than to take parts of other data.
@@ -25,6 +26,7 @@ class Nest(NamedTuple):
     computing: FrozenSet[int]
     size: int
     loads: FrozenSet[Tensor]
+    makes: FrozenSet[Tensor]
     reads: Mapping[int, int]
     device: str
     frame: str
@@ -42,11 +44,6 @@ class Nest(NamedTuple):
         """The nest's number: its last box's node."""
         return self.boxes[-1].node
 
-    @property
-    def makes(self) -> FrozenSet[Tensor]:
-        """The tensors that the boxes make."""
-        return frozenset(tensor for box in self.boxes for tensor in box.tensors)
-
 
 def nest_of(
     box: KernelBox, inputs: Sequence, devices: Sequence[str], frames: Sequence[str], alive: Sequence
@@ -60,6 +57,7 @@ def nest_of(
         frozenset(b.node for b in boxes if b.computes),
         box.size,
         box.loads,
+        frozenset(box.tensors),
         _reads(members, inputs),
         devices[box.node],
         frames[box.node],
@@ -96,6 +94,7 @@ def join(a: Nest, b: Nest, inputs: Sequence) -> Nest:
         a.computing | b.computing,
         a.size + b.size,
         a.loads | b.loads,
+        a.makes | b.makes,
         reads,
         a.device,
         a.frame,
@@ -164,10 +163,15 @@ def bodies_of(nest: Nest, outputs: Sequence[Store]) -> List[List[Store]]:
     it."""
     if not nest.groups:
         return [body_of(nest, outputs)]
-    stored = {store.tensor for store in list(outputs) + handed_on(nest)}
-    bodies = []
-    for group in nest.groups:
+    stored = {store.tensor for store in outputs}
+    bodies: List[List[Store]] = []
+    # From the last to the first: an earlier one stores what later bodies really load, which is less than what
+    # their boxes name where parts without elements were left out.
+    for group in reversed(nest.groups):
         boxes = tuple(box for box in nest.boxes if box.node in group)
         own = [store for box in boxes for store in box.stores if store.tensor in stored]
-        bodies.append(body_of(nest._replace(boxes=boxes), own))
+        if own:
+            body = body_of(nest._replace(boxes=boxes), own)
+            stored |= loads_of([store.expr for store in body])
+            bodies.insert(0, body)
     return bodies

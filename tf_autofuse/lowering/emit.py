@@ -7,7 +7,7 @@ nodes stand as late as possible: every node is computed over the axes that its o
 widened only where it meets a larger one.
 """
 
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tf_autofuse.fusion.reasons import AXES, Code, UNREADABLE_SIZE
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorRef
@@ -144,10 +144,8 @@ class _Body:
         self.extent: Dict[TensorRef, Tuple[int, ...]] = {}
 
     def run(self) -> None:
-        needed = self.needed()
         for spot in self.placed.spots:
-            if id(spot) in needed:
-                self.refs[id(spot)] = self.emit(spot)
+            self.refs[id(spot)] = self.emit(spot)
         for part, spot in zip(self.parts, self.placed.stores):
             for store, numbers in (
                 (self.builder.store, self.sinks.outputs),
@@ -155,20 +153,6 @@ class _Body:
             ):
                 if part.tensor in numbers:
                     self.store(part, spot, store, numbers[part.tensor])
-
-    def needed(self) -> Set[int]:
-        """What is stored, and what that is made of: a part without elements, which nobody waits for, leaves
-        what it was made of behind."""
-        sinks = (self.sinks.outputs, self.sinks.workspaces)
-        waiting = [spot for part, spot in zip(self.parts, self.placed.stores)
-                   if any(part.tensor in numbers for numbers in sinks)]
-        found: Set[int] = set()
-        while waiting:
-            spot = waiting.pop()
-            if id(spot) not in found:
-                found.add(id(spot))
-                waiting += spot.args
-        return found
 
     def store(self, part: Part, spot: Spot, store, index: int) -> None:
         ref, origin = self.refs[id(spot)], self.origin(part.tensor[0])

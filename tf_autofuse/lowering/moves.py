@@ -12,6 +12,7 @@ import numpy as np
 from tf_autofuse.fusion import reasons
 from tf_autofuse.ir.dtypes import BY_TF
 from tf_autofuse.ir.loop_ir import Expr, Load
+from tf_autofuse.ir.loop_parts import MAX_NESTS
 from tf_autofuse.lowering.views import Refused
 from tf_autofuse.symbolic.guards import Guard
 from tf_autofuse.symbolic.size import (
@@ -43,9 +44,6 @@ VALUES: Dict[str, Tuple[int, ...]] = {
 _MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 #: Most elements that a mirrored padding adds in front of or behind a dim.
 MAX_MIRRORED = 8
-#: Most parts of different sizes that are only known at run time: each needs a loop nest of its own
-#: (ir/loop_parts.py has the same limit), and where it begins is a sum over those before it.
-MAX_UNKNOWN_PARTS = 64
 #: Kinds of rows that are lowered here: the names of fusion families.
 KINDS = frozenset(("transpose", "slice", "split", "concat", "gather"))
 
@@ -293,10 +291,11 @@ class _Move:
         at = 0 if self.ref.op == "Concat" else len(args)
         axis = self.axis(self.numbers(at, "axis")[0], len(args[0].dims))
         unknown = {arg.dims[axis] for arg in args if axis < len(arg.dims) and not is_static(arg.dims[axis])}
-        if len(unknown) > MAX_UNKNOWN_PARTS:
+        # Parts of different unknown sizes: where each begins is a sum over those before it.
+        if len(unknown) > MAX_NESTS:
             raise self.refuse(
                 "%d parts of unknown sizes, each a loop nest of its own, at most %d"
-                % (len(unknown), MAX_UNKNOWN_PARTS)
+                % (len(unknown), MAX_NESTS)
             )
         return [self.joined(args, axis)]
 
