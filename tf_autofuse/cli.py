@@ -15,7 +15,7 @@ from rich.console import Console
 
 import tf_autofuse
 from tf_autofuse.config import Config
-from tf_autofuse.config_values import BadValue, Bytes, nearest_of
+from tf_autofuse.config_values import BadValue, Bytes, meant, nearest_of
 
 #: Shared by the commands that show the time on an NPU.
 _MODEL_HELP = "analytic: the tiling's own formulas; simulator: every instruction of the built kernels, slow."
@@ -41,7 +41,7 @@ class _Commands(click.Group):
                 "there is no command %s, and no file of that name%s; the commands are: %s"
                 % (
                     word,
-                    " (did you mean %s?)" % nearest if nearest else "",
+                    meant(nearest),
                     ", ".join(self.list_commands(context)),
                 )
             )
@@ -64,7 +64,7 @@ class _ScriptCommand(click.Command):
                 % (
                     self.name,
                     name,
-                    " (did you mean %s?)" % nearest if nearest else "",
+                    meant(nearest),
                     ", ".join(known),
                 )
             )
@@ -375,7 +375,7 @@ def docs(name, write):
         nearest = nearest_of(name, documents.DOCUMENTS)
         raise UserError(
             "there is no document %s%s; there are: %s"
-            % (name, " (did you mean %s?)" % nearest if nearest else "", known)
+            % (name, meant(nearest), known)
         )
     click.echo(documents.DOCUMENTS[name].text(), nl=False)
 

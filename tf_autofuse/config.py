@@ -10,7 +10,7 @@ keeps state or prints.
 """
 import re
 from dataclasses import dataclass, field, fields
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, MutableMapping, NamedTuple, Optional, Tuple
 
 from tf_autofuse.config_table import (
     ALWAYS_ON,
@@ -30,7 +30,7 @@ from tf_autofuse.config_table import (
     ROWS,
     Row,
 )
-from tf_autofuse.config_values import BadValue, as_text, nearest_of
+from tf_autofuse.config_values import BadValue, as_text, meant, nearest_of
 from tf_autofuse.skip_list import SkipList, parse_skip_list
 
 # Kinds of problems.
@@ -327,7 +327,7 @@ class _Reader:
                     nearest,
                     BAD_VALUE,
                     "%s: %s%s; used: %s"
-                    % (token.label, text, _meant(nearest), row.kind.show(value) or "none"),
+                    % (token.label, text, meant(nearest), row.kind.show(value) or "none"),
                 )
             self._effect(row, token, value)
             break
@@ -340,7 +340,7 @@ class _Reader:
                 nearest,
                 BAD_VALUE,
                 "%s=%s: %s%s; used instead: %s (%s)"
-                % (token.label, as_text(token.raw), text, _meant(nearest), used or "unset", origin),
+                % (token.label, as_text(token.raw), text, meant(nearest), used or "unset", origin),
             )
         return value, origin
 
@@ -393,7 +393,7 @@ class _Reader:
 
         def remark(text, nearest):
             self._problem(
-                name, path, "", nearest, BAD_VALUE, "%s: %s: %s%s" % (name, path, text, _meant(nearest))
+                name, path, "", nearest, BAD_VALUE, "%s: %s: %s%s" % (name, path, text, meant(nearest))
             )
 
         try:
@@ -413,7 +413,7 @@ class _Reader:
             nearest,
             UNKNOWN,
             "%s: there is no setting %s, it is ignored%s"
-            % (where, name or "without a name", _meant(nearest) or " (docs/flags.md lists them all)"),
+            % (where, name or "without a name", meant(nearest) or " (docs/flags.md lists them all)"),
         )
 
     def _problem(self, name, given, used, nearest, kind, text) -> None:
@@ -438,8 +438,17 @@ def _shown(raw: Any) -> str:
     return as_text(raw) if isinstance(raw, (str, bytes, bool, int, float)) else repr(raw)
 
 
-def _meant(nearest: Optional[str]) -> str:
-    return " (did you mean %s?)" % nearest if nearest else ""
+def wait_for_kernels(environ: MutableMapping[str, str]) -> None:
+    """All kernels are there before a session runs, unless none may be built."""
+    if environ.get("AUTOFUSE_BUILD") != "cached":
+        environ["AUTOFUSE_BUILD"] = "sync"
+
+
+def switch_on(environ: MutableMapping[str, str]) -> None:
+    """Fusion, where the flags do not say whether."""
+    flags = environ.get("AUTOFUSE_FLAGS", "").strip(";")
+    if "enable_autofuse" not in flags:
+        environ["AUTOFUSE_FLAGS"] = ";".join(f for f in (flags, "--enable_autofuse=true") if f)
 
 
 assert {f.name for f in fields(Config)} - {"skip_list", "origins", "problems"} == set(BY_FIELD)

@@ -35,6 +35,11 @@ def nearest_of(given: str, allowed: Iterable[str], cutoff: float = 0.6) -> Optio
     return lower[found[0]] if found else None
 
 
+def meant(nearest: Optional[str]) -> str:
+    """For the end of an error text."""
+    return " (did you mean %s?)" % nearest if nearest else ""
+
+
 def as_text(raw: Raw) -> str:
     if isinstance(raw, bytes):
         return raw.decode("utf-8", "replace").strip()

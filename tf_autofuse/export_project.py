@@ -14,6 +14,7 @@ from typing import Callable, Dict, Iterable, List, MutableMapping, NamedTuple, T
 from tf_autofuse.codegen.ascendc.body import CodegenRefusal
 from tf_autofuse.codegen.ascendc.project import ProjectOp, compute_unit, op_type, project_files, project_op
 from tf_autofuse.codegen.targets import ASCEND
+from tf_autofuse.config import switch_on, wait_for_kernels
 from tf_autofuse.lowering.bodies import Body
 from tf_autofuse.lowering.plan import Region
 from tf_autofuse.machine import Machine, machine_for
@@ -44,11 +45,8 @@ def set_environment(environ: MutableMapping[str, str]) -> None:
     """Settings for the run whose regions are exported: the ascend target, switched on, all kernels waited
     for."""
     environ["AUTOFUSE_TARGET"] = "ascend"
-    if environ.get("AUTOFUSE_BUILD") != "cached":
-        environ["AUTOFUSE_BUILD"] = "sync"
-    flags = environ.get("AUTOFUSE_FLAGS", "").strip(";")
-    if "enable_autofuse" not in flags:
-        environ["AUTOFUSE_FLAGS"] = ";".join(f for f in (flags, "--enable_autofuse=true") if f)
+    wait_for_kernels(environ)
+    switch_on(environ)
 
 
 def check(folder: Path, soc: str, vendor: str, force: bool) -> Machine:
@@ -138,16 +136,18 @@ def _write(files: Dict[str, bytes], folder: Path) -> None:
             path.write_bytes(data)
         (made / "build.sh").chmod(0o755)
         made.chmod(0o755)
+        old = made.with_name(made.name + "-old")
         if folder.exists():
-            old = made.with_name(made.name + "-old")
             os.rename(str(folder), str(old))
+        try:
             os.rename(str(made), str(folder))
-            shutil.rmtree(str(old), ignore_errors=True)
-        else:
-            os.rename(str(made), str(folder))
+        except OSError:
+            if old.exists():
+                os.rename(str(old), str(folder))
+            raise
+        shutil.rmtree(str(old), ignore_errors=True)
     finally:
-        if made.exists():
-            shutil.rmtree(str(made), ignore_errors=True)
+        shutil.rmtree(str(made), ignore_errors=True)
 
 
 __all__ = ("ExportError", "Exported", "check", "export", "set_environment")

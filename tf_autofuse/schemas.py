@@ -5,7 +5,7 @@ name that is not known the nearest that is. The library that checks is imported 
 """
 from typing import Any, Dict, List, Mapping
 
-from tf_autofuse.config_values import nearest_of
+from tf_autofuse.config_values import meant, nearest_of
 
 _SWITCH = {"enum": ["on", "off"]}
 _FREQUENCY = {"type": ["integer", "string"]}
@@ -85,7 +85,7 @@ def _texts(error) -> List[str]:
                 name,
                 error.instance,
                 " or ".join(map(str, error.validator_value)),
-                " (did you mean %s?)" % nearest if nearest else "",
+                meant(nearest),
             )
         ]
     if error.validator == "type":

@@ -168,11 +168,21 @@ def test_a_missing_source(command, tmp_path):
     assert code == 2 and "nosuch.pb can't be read" in err
 
 
-def test_what_cannot_be_written_leaves_no_traces(tmp_path, monkeypatch):
+@pytest.mark.parametrize("fails", [1, 2])
+def test_what_cannot_be_written_leaves_no_traces(tmp_path, monkeypatch, fails):
+    """fails: which renaming does, that of the earlier project or that of the new one."""
+    calls, rename = [], os.rename
+
+    def renamed(*paths):
+        calls.append(paths)
+        if len(calls) == fails:
+            raise OSError("no room")
+        rename(*paths)
+
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "ops.json").write_text("old")
-    monkeypatch.setattr(export_project.os, "rename", lambda *_: (_ for _ in ()).throw(OSError("no room")))
+    monkeypatch.setattr(export_project.os, "rename", renamed)
     with pytest.raises(OSError):
         export_project._write({"build.sh": b"new"}, folder)
     assert os.listdir(str(tmp_path)) == ["out"] and (folder / "ops.json").read_text() == "old"

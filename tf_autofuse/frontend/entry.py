@@ -6,7 +6,7 @@ are known to be good; entries of others are as they were.
 from typing import Any, Mapping
 
 from tf_autofuse.config_table import NPU_ONLY, ROWS
-from tf_autofuse.config_values import BadValue, nearest_of
+from tf_autofuse.config_values import BadValue, meant, nearest_of
 from tf_autofuse.frontend import activation
 
 ENTRY = "AutofuseOptimizer"
@@ -71,7 +71,7 @@ def _check(name: str, value: Any) -> None:
         nearest = nearest_of(name, list(rows) + list(NPU_ONLY))
         raise ValueError(
             "there is no setting %s in the parameter_map%s; docs/flags.md lists them all"
-            % (name, " (did you mean %s?)" % nearest if nearest else "")
+            % (name, meant(nearest))
         )
 
     def refuse(text, nearest):
@@ -81,5 +81,5 @@ def _check(name: str, value: Any) -> None:
         rows[name].kind.parse(value, refuse)
     except BadValue as bad:
         raise ValueError(
-            "%s=%s: %s%s" % (name, value, bad, " (did you mean %s?)" % bad.nearest if bad.nearest else "")
+            "%s=%s: %s%s" % (name, value, bad, meant(bad.nearest))
         ) from None

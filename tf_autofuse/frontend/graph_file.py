@@ -14,11 +14,10 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 
-from tf_autofuse.config_values import nearest_of
+from tf_autofuse.config_values import meant, nearest_of
 from tf_autofuse.frontend import entry, plugin
+from tf_autofuse.frontend.profiler import FUSED
 
-SUFFIXES = (".pb", ".pbtxt")
-_FUSED = ("AscBackend", "FusedAscBackend")
 #: Fallback functions begin with it (native/edits.h).
 _FALLBACK = "__autofuse_fallback_"
 
@@ -135,7 +134,7 @@ def _outputs(graph, names: Sequence[str]) -> List[str]:
         except (KeyError, ValueError):
             nearest = nearest_of(name.split(":")[0], known)
             raise GraphFileError(
-                "the graph has no tensor %s%s" % (name, " (did you mean %s?)" % nearest if nearest else "")
+                "the graph has no tensor %s%s" % (name, meant(nearest))
             )
     return result
 
@@ -165,7 +164,7 @@ def fused_graph(passed: Pass, types: Mapping[str, str]) -> Tuple[graph_pb2.Graph
             del copy.attr[name]
         if node.op == "_Arg":
             _make_placeholder(copy, passed, node)
-        elif node.op in _FUSED:
+        elif node.op in FUSED:
             made[node.name] = list(node.attr["Tout"].list.type)
             copy.op = types[node.name]
             copy.attr.clear()

@@ -10,14 +10,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from tf_autofuse.config import switch_on, wait_for_kernels
 from tf_autofuse.machine import Machine, machine_for
 from tf_autofuse.profiling import op_summary
 from tf_autofuse.profiling.npu_time import MODELS
-from tf_autofuse.profiling.records import ProfileError, profiles_below, read
+from tf_autofuse.profiling.records import Profile, ProfileError, profiles_below, read
 
 SIDES = ("off", "on")
 #: Units in the last place that the rounding of a few ops after each other comes to.
@@ -81,18 +82,17 @@ def compare(script: str, arguments: Sequence[str], soc: str = "", model: str = "
         for side in SIDES:
             folders[side] = Path(folder) / side
             _run(side, folders[side], script, arguments)
-        sides = [_side(folders[side], machine, model) for side in SIDES]
-        found, judgement = _judged(folders["off"], folders["on"])
+        profiles = {side: _profiles(folders[side]) for side in SIDES}
+        sides = [_side(profiles[side], machine, model) for side in SIDES]
+        found, judgement = _judged(profiles, [fetched(folders[side]) for side in ("off", "on")])
         return Comparison(script, machine.soc, sides[0], sides[1], found, judgement)
 
 
 def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None:
     environ = dict(os.environ, PYTHONHASHSEED="0")
-    if environ.get("AUTOFUSE_BUILD") != "cached":
-        environ["AUTOFUSE_BUILD"] = "sync"  # what is measured is what will run in the end
-    if side == "on" and "enable_autofuse" not in environ.get("AUTOFUSE_FLAGS", ""):
-        flags = environ.get("AUTOFUSE_FLAGS", "").strip(";")
-        environ["AUTOFUSE_FLAGS"] = ";".join(f for f in (flags, "--enable_autofuse=true") if f)
+    wait_for_kernels(environ)  # what is measured is what will run in the end
+    if side == "on":
+        switch_on(environ)
     command = [sys.executable, "-m", "tf_autofuse.frontend.recorded_run", side, str(folder), script]
     done = subprocess.run(
         command + list(arguments),
@@ -108,11 +108,14 @@ def _run(side: str, folder: Path, script: str, arguments: Sequence[str]) -> None
         )
 
 
-def _side(folder: Path, machine: Machine, model: str) -> Side:
+def _profiles(folder: Path) -> List[Profile]:
     try:
-        profiles = [read(p) for p in profiles_below(folder)]
+        return [read(p) for p in profiles_below(folder)]
     except ProfileError:
         raise CompareError("the script ran no session; compare a script that calls Session.run")
+
+
+def _side(profiles: Sequence[Profile], machine: Machine, model: str) -> Side:
     kinds = [(profile, kind) for profile in profiles for kind in op_summary.kinds_of_runs(profile)]
     profile, main = max(kinds, key=lambda pair: (len(pair[1].runs), len(pair[1].ops)))
     rows, missing = op_summary.modelled_rows(profile, machine, [main], MODELS[model])
@@ -148,11 +151,12 @@ def fetched(folder: Path) -> List[List[np.ndarray]]:
     return found
 
 
-def _judged(off: Path, on: Path) -> Tuple[Difference, Judgement]:
-    values = fetched(off), fetched(on)
+def _judged(profiles: Mapping[str, Sequence[Profile]],
+            values: Sequence[List[List[np.ndarray]]]) -> Tuple[Difference, Judgement]:
+    """values: fetched with fusion off and on."""
     found = difference(*values)
-    kinds = {op.name: op.op for path in profiles_below(off) for op in read(path).ops}
-    kernels = [kernel for path in profiles_below(on) for kernel in read(path).kernels.values()]
+    kinds = {op.name: op.op for profile in profiles["off"] for op in profile.ops}
+    kernels = [kernel for profile in profiles["on"] for kernel in profile.kernels.values()]
     fused = {kinds[name] for kernel in kernels for name in kernel.origin if name in kinds}
     in_half = any(_computes_in_half(kernel.asc_graph) for kernel in kernels)
     return found, judge(found, fused, ulps(*values), in_half)
