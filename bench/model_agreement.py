@@ -17,7 +17,7 @@ from tf_autofuse.codegen.ascendc.generate import generate
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import FLOAT16, FLOAT32, INT32
-from tf_autofuse.machine import machine_for, usable_ub
+from tf_autofuse.machine import machine_for
 from tf_autofuse.ops.table import ASC_OPS
 from tf_autofuse.profiling.kernel import model_kernel
 from tf_autofuse.runtime import registry
@@ -28,7 +28,7 @@ from tf_autofuse.tiling import cost_table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM
 from tf_autofuse.tiling.formula import compiled, text, total
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, build_model
-from tf_autofuse.tiling.solve import NoPlan, Solver
+from tf_autofuse.tiling.solve import NoPlan, solve
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = ((1, 1000), (7, 129), (48, 64), (64, 1024), (192, 128), (200, 500), (333, 77), (512, 768),
@@ -122,7 +122,7 @@ def _case(name, fused, models, library, shape, machine):
               for d, io in zip(dims, fused.inputs)]
     modelled = model_kernel(library, inputs, [o.dtype.numpy for o in fused.outputs], machine)
     try:
-        plan = Solver(models, tuple(values)).plan(values, machine.vector_cores, usable_ub(machine, False))
+        plan = solve(models, values, machine)
     except NoPlan:
         return None  # rows that do not fit UB: another way of the kernel was taken
     if plan.block_dim != modelled.tiling.block_dim:

@@ -8,7 +8,6 @@ docs/npu-models.md.
 import os
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -22,7 +21,7 @@ from tf_autofuse.lowering.graph_view import GraphView  # noqa: E402
 from tf_autofuse.machine import Machine, machine_for  # noqa: E402
 from tf_autofuse.profiling.graph_time import GraphTime, Kernel, graph_time, total_cycles  # noqa: E402
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "npu-models.md"
+DOCUMENT = _documents.ROOT / "docs" / "npu-models.md"
 #: What AUTOFUSE_FLAGS names besides elementwise ops and broadcasts, which are always on.
 FAMILIES: Dict[str, str] = {
     "elementwise, broadcast": "",
@@ -84,7 +83,7 @@ def by_type(kernels: Sequence[Kernel], machine: Machine, most: int = 6) -> str:
     counts, times = Counter(), Counter()  # type: Counter, Counter
     for kernel in kernels:
         counts[kernel.op] += 1
-        times[kernel.op] += kernel.modelled.cycles / machine.clock_mhz
+        times[kernel.op] += kernel.modelled.microseconds(machine)
     return ", ".join("%d %s %.0f" % (counts[op], op, us) for op, us in times.most_common(most))
 
 
@@ -108,6 +107,11 @@ HEADS = "model|families|kernels|cube, us|all ops, us|saved|saved of vector ops|p
 def run(console: Console, write: bool = False, only: Sequence[str] = ()) -> None:
     from bench import _npu_graphs
 
+    unknown = sorted(set(only) - set(_npu_graphs.MODELS))
+    if unknown:
+        raise SystemExit("no model %s; there are %s" % (", ".join(unknown), ", ".join(_npu_graphs.MODELS)))
+    if only and write:
+        raise SystemExit("--write makes whole tables: name no models")
     machine = machine_for("")
     table, rows, details = Table(*HEADS), [], []
     for name, model in _npu_graphs.MODELS.items():
@@ -130,12 +134,9 @@ def run(console: Console, write: bool = False, only: Sequence[str] = ()) -> None
         console.print("%s, %s: %s" % detail, highlight=False)
     console.print("all times are modelled for %s" % machine.soc)
     if write:
-        _documents.replace(DOCUMENT, "models", markdown(HEADS, rows))
-        _documents.replace(DOCUMENT, "kernels", markdown(["model", "with", "kernels of a type, us"], details))
-
-
-def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> List[str]:
-    return ["| %s |" % " | ".join(row) for row in [heads, ["---"] * len(heads)] + [list(r) for r in rows]]
+        kernel_heads = ["model", "with", "kernels of a type, us"]
+        _documents.replace(DOCUMENT, "models", _documents.markdown(HEADS, rows))
+        _documents.replace(DOCUMENT, "kernels", _documents.markdown(kernel_heads, details))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from bench.model_agreement import KERNELS, S0, S1, SHAPES, fused_of
 from tf_autofuse.build.toolchain import KERNEL_FLAGS, find_toolchain
 from tf_autofuse.codegen.abi import MACHINE_STRUCT, AutofuseMachine
 from tf_autofuse.ir.dtypes import FLOAT32
-from tf_autofuse.machine import machine_for, usable_ub
+from tf_autofuse.machine import machine_for
 from tf_autofuse.schedule.schedule import schedule
 from tf_autofuse.symbolic.size import CPP_PRELUDE
 from tf_autofuse.tiling.model import build_model
@@ -168,7 +168,8 @@ def _loaded(path: Path) -> ctypes.CDLL:
 def measure(kernels=None, shapes: Sequence[Tuple[int, int]] = SHAPES, rounds: int = ROUNDS) -> List[Found]:
     """A Found for each algorithm, kernel and shape that the whole way has a plan for."""
     machine = machine_for("")
-    given = AutofuseMachine(machine.vector_cores, 0, usable_ub(machine, False))
+    cores, ub_bytes = machine.launch_limits
+    given = AutofuseMachine(cores, 0, ub_bytes)
     found: List[Found] = []
     with tempfile.TemporaryDirectory() as folder:
         sources = {}

@@ -131,6 +131,8 @@ def test_every_signature_tells_its_ops(graph, tmp_path):
         other = tf.exp(graph.x, name="other")
     with v1.Session(config=config(tmp_path)) as session:
         run(graph, session)
+        with pytest.raises(ValueError):
+            session.run(other, {graph.x: np.zeros(16)})  # tells no graph
         session.run(other, {graph.x: np.zeros((2, 16))})
         session.run([graph.y, other], {graph.x: np.zeros((2, 16))})
     (folder,) = profiles_below(tmp_path)

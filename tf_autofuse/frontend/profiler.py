@@ -9,18 +9,16 @@ import json
 import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from tf_autofuse import diagnostics, schemas
 from tf_autofuse.config import Config
 from tf_autofuse.machine import machine_for
-from tf_autofuse.profiling.records import Kernel, NodeFacts, OpRun, Tensor, Writer
+from tf_autofuse.profiling.records import MOST_ELEMENTS, Kernel, NodeFacts, OpRun, Tensor, Writer
 
 ENTRIES = ("NpuOptimizer", "AutofuseOptimizer")
 FUSED = ("AscBackend", "FusedAscBackend")
 _IGNORED = ("_SOURCE", "_SINK")
-#: The most elements of a constant operand that is kept.
-MOST_ELEMENTS = 64
 _WRAPPED = "_tf_autofuse_profiled"
 _profilers: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 #: Called instead of looking at a session's settings, where set: session -> SessionProfiler or None.
@@ -165,7 +163,7 @@ class SessionProfiler:
         self.output, self.config, self.fetched = output, config, fetched
         self.writer: Optional[Writer] = None
         self.nodes: Dict[str, Any] = {}
-        self._known: Set[str] = set()
+        self._known: Set[Tuple[str, str]] = set()
         self._signatures: Set[int] = set()
         self.needs_graph, self.broken = True, False
         self._lock = threading.Lock()
@@ -183,10 +181,10 @@ class SessionProfiler:
         # A signature has a graph of its own, which names its nodes' types.
         signature = hash("%r %r" % (fetches, sorted(map(repr, feed_dict or ()))))
         unseen = signature not in self._signatures
-        self._signatures.add(signature)
         traced.output_partition_graphs = traced.output_partition_graphs or self.needs_graph or unseen
         metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
         result = original(session, fetches, feed_dict, traced, metadata)
+        self._signatures.add(signature)  # a run that failed has told no graph
         try:
             with self._lock:
                 self._record(metadata)
@@ -220,7 +218,8 @@ class SessionProfiler:
         kernels = {}
         for name in names:
             node = self.nodes.get(name)
-            if node is not None and node.op in FUSED:
+            if node is not None and node.op in FUSED and (name, node.op) not in self._known:
+                self._known.add((name, node.op))
                 graph = node.attr["asc_graph"].s
                 kernels[name] = Kernel(_origin(graph), graph)
         return kernels
@@ -232,9 +231,9 @@ class SessionProfiler:
         found = {}
         for name in names:
             node = self.nodes.get(name)
-            if node is None or name in self._known or not is_described(node.op):
+            if node is None or (name, node.op) in self._known or not is_described(node.op):
                 continue
-            self._known.add(name)
+            self._known.add((name, node.op))
             constants = {}
             for i, word in enumerate(w for w in node.input if not w.startswith("^")):
                 value = _small_value(self.nodes.get(word.partition(":")[0]))

@@ -20,6 +20,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 from tf_autofuse.ir.dtypes import BY_NAME
 from tf_autofuse.machine import Machine
 from tf_autofuse.profiling import heavy_table as heavy
+from tf_autofuse.symbolic.size import align_up
 from tf_autofuse.tiling import cost_table as table
 
 
@@ -71,16 +72,12 @@ def _cheapest(p: Product, machine: Machine) -> CubePlan:
     return min((plan_with(p, machine, *sides) for sides in _tiles(p, machine)), key=lambda plan: plan.cycles)
 
 
-def _round_up(value: int, unit: int) -> int:
-    return -(-value // unit) * unit
-
-
 def _tiles(p: Product, machine: Machine) -> Iterator[Tuple[int, int]]:
     """(rows, columns) that L0C holds; no more than the product has."""
     side = machine.cube_side
     found = set()
     for rows, columns in product(heavy.TILE_SIDES, repeat=2):
-        tile = min(rows, _round_up(p.m, side)), min(columns, _round_up(p.n, side))
+        tile = min(rows, align_up(p.m, side)), min(columns, align_up(p.n, side))
         if tile[0] * tile[1] * heavy.SUM_BYTES <= machine.l0c_bytes:
             found.add(tile)
     return iter(sorted(found))
@@ -127,7 +124,7 @@ def plan_with(p: Product, machine: Machine, rows: int, columns: int) -> CubePlan
 def _depth(k: int, unit: int, item: int, rows: int, columns: int, machine: Machine) -> int:
     """Elements of the common dim in one step: what L0A and L0B hold twice."""
     most = min(machine.l0a_bytes // (2 * rows * item), machine.l0b_bytes // (2 * columns * item))
-    return min(max(unit, most // unit * unit), _round_up(k, unit))
+    return min(max(unit, most // unit * unit), align_up(k, unit))
 
 
 def _loaded_depth(depth: int, item: int, rows: int, columns: int, machine: Machine) -> int:

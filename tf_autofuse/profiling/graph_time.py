@@ -15,10 +15,7 @@ from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.plan import Region, plan
 from tf_autofuse.machine import Machine
 from tf_autofuse.profiling.npu_time import UNKNOWN, Modelled, analytic, model_op
-from tf_autofuse.profiling.records import Tensor
-
-#: Constants of more elements are data, not operands.
-MOST_ELEMENTS = 64
+from tf_autofuse.profiling.records import MOST_ELEMENTS, Tensor
 
 
 class Kernel(NamedTuple):

@@ -39,7 +39,7 @@ def _product(
     return Product(batch, m, n, k, row, size_of(a) + size_of(b), a.dtype, out)
 
 
-def _matmul(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product]:
+def _matmul(inputs: Sequence[Tensor], output: Tensor) -> Optional[Product]:
     """Whether a factor is transposed decides nothing here: its common dim is what the result lacks."""
     a, dims = inputs[0], output.dims
     if len(dims) < 2 or len(a.dims) < 2:
@@ -53,14 +53,14 @@ def _matmul(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product
     return _product(inputs[:2], output, batch, m, n, k)
 
 
-def _conv(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product]:
+def _conv(inputs: Sequence[Tensor], output: Tensor) -> Optional[Product]:
     """Conv2D, Conv3D: the filter is [.., channels in, channels out] in every data format."""
     n = inputs[1].dims[-1]
     return _product(inputs[:2], output, 1, elements(output) // max(1, n), n,
                     elements(inputs[1]) // max(1, n), True)
 
 
-def _depthwise(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product]:
+def _depthwise(inputs: Sequence[Tensor], output: Tensor) -> Optional[Product]:
     """The filter is [height, width, channels, multiplier]; a block's columns are as many channels, each of
     which uses its own rows only."""
     height, width, channels, multiplier = inputs[1].dims
@@ -70,7 +70,7 @@ def _depthwise(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Prod
     return _product(inputs[:2], output, -(-out // side), pixels, side, height * width * side, True)
 
 
-def _conv_to_input(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product]:
+def _conv_to_input(inputs: Sequence[Tensor], output: Tensor) -> Optional[Product]:
     """Inputs: dims, filter, gradient of the result."""
     _, weights, gradient = inputs[:3]
     n, out = weights.dims[-2:]
@@ -79,7 +79,7 @@ def _conv_to_input(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[
     return _product((gradient, weights), output, 1, pixels, n, -(-multiplied // max(1, pixels * n)), True)
 
 
-def _conv_to_filter(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional[Product]:
+def _conv_to_filter(inputs: Sequence[Tensor], output: Tensor) -> Optional[Product]:
     """Inputs: image, dims, gradient of the result."""
     image, _, gradient = inputs[:3]
     n = output.dims[-1]
@@ -87,7 +87,7 @@ def _conv_to_filter(inputs: Sequence[Tensor], output: Tensor, attrs) -> Optional
     return _product((image, gradient), output, 1, rows, n, elements(gradient) // max(1, n), True)
 
 
-PRODUCTS: Dict[str, Callable[[Sequence[Tensor], Tensor, Mapping[str, Any]], Optional[Product]]] = {
+PRODUCTS: Dict[str, Callable[[Sequence[Tensor], Tensor], Optional[Product]]] = {
     "MatMul": _matmul,
     "BatchMatMul": _matmul,
     "BatchMatMulV2": _matmul,
@@ -102,10 +102,10 @@ PRODUCTS: Dict[str, Callable[[Sequence[Tensor], Tensor, Mapping[str, Any]], Opti
 }
 
 
-def product_of(op: str, inputs, outputs, attrs: Mapping[str, Any] = {}) -> Optional[Product]:
+def product_of(op: str, inputs, outputs) -> Optional[Product]:
     """The op as a matrix product; None where it is none, or of a dtype that the cube does not take."""
     row = PRODUCTS.get(op)
-    return row(inputs, outputs[0], attrs) if row is not None else None
+    return row(inputs, outputs[0]) if row is not None else None
 
 
 class StreamCost(NamedTuple):

@@ -24,12 +24,13 @@ from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO, TensorAttr
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.ir.dtypes import BY_NAME
 from tf_autofuse.ir.evaluate import bind_inputs
-from tf_autofuse.machine import Machine, usable_ub
+from tf_autofuse.machine import Machine
 from tf_autofuse.ops.table import TF_OPS
 from tf_autofuse.profiling.cube_time import Product, product_plan
 from tf_autofuse.profiling.heavy_ops import (
     PRODUCTS,
     StreamCost,
+    elements,
     lookup_of,
     product_of,
     size_of,
@@ -50,7 +51,7 @@ from tf_autofuse.tiling import cost_table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM
 from tf_autofuse.tiling.formula import compiled, of, text, total
 from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
-from tf_autofuse.tiling.solve import NoPlan, Solver
+from tf_autofuse.tiling.solve import NoPlan, solve
 
 #: Ops that leave no kernel behind on an NPU.
 WITHOUT_KERNEL = frozenset("""
@@ -159,7 +160,7 @@ def model_op(
     tensors = list(inputs) + list(outputs)
     if not outputs or any(t.dims is None or t.dtype not in BY_NAME for t in tensors):
         return None
-    product = product_of(op, inputs, outputs, attrs)
+    product = product_of(op, inputs, outputs)
     if product is not None:
         return _product_time(product, machine)
     lookup = lookup_of(op, inputs, outputs, machine)
@@ -274,8 +275,7 @@ def _planned(nests: Sequence[Nest], values: Mapping[str, int], machine: Machine)
     for nest in nests:
         models = [build_model(impl) for impl in nest.impls]
         parts = nest.impls[0].parts_symbol
-        symbols = tuple(known)
-        plan = Solver(models, symbols).plan(known, machine.vector_cores, usable_ub(machine, False))
+        plan = solve(models, known, machine)
         if parts:
             cut = evaluate(nest.impls[0].cut_size, known)
             known[parts] = -(-cut // max(plan.tile, 1))
@@ -332,12 +332,7 @@ def _store(emitter: Emitter, value: Value) -> None:
 def _copy_graph(outputs: Sequence[Tensor]) -> FusedGraph:
     """A copy of as many bytes as all outputs have."""
     dtype = BY_NAME[outputs[0].dtype]
-    count = 0
-    for tensor in outputs:
-        elements = 1
-        for dim in tensor.dims:
-            elements *= dim
-        count += elements
+    count = sum(map(elements, outputs))
     whole = Tensor(outputs[0].dtype, (count,))
     emitter = Emitter("copy", [("z0", count)])
     _store(emitter, emitter.broadcast(_loaded(emitter, 0, whole), (count,)))

@@ -60,10 +60,11 @@ def one_op(
         (i, str(v.dtype), tuple(v.shape), np.ascontiguousarray(v).tobytes())
         for i, v in sorted(constants.items())
     )
-    found = _one_op(_Key(op, tuple(inputs), tuple(outputs), _frozen(attrs), values))
+    key = _Key(op, tuple(inputs), tuple(outputs), _frozen(attrs), values)
+    found = _one_op(key)
     if found is None and len(outputs) > 1:
         # Outputs that nobody reads may be what a lowering has no answer for (statistics of a batch norm).
-        found = _one_op(_Key(op, tuple(inputs), tuple(outputs), _frozen(attrs), values, 1))
+        found = _one_op(key._replace(read=1))
     return found
 
 

@@ -52,49 +52,34 @@ def _dtypes(tensors: Sequence[Tensor]) -> str:
     return ";".join(_DTYPES.get(t.dtype, t.dtype.upper()) or "UNKNOWN" for t in tensors)
 
 
-def _on(core: str, row: Row) -> Optional[Modelled]:
-    """The row's kernel, where it runs on this kind of core ('aic', 'aiv')."""
-    if row.modelled is None or row.modelled.on_cube != (core == "aic"):
-        return None
-    return row.modelled
+def _on(core: str, text: str, value: Callable[[Modelled, Machine], float]):
+    """A column of the kernels on this kind of core ('aic', 'aiv'): 0 for modelled ones on the other kind,
+    empty for measured ones."""
+
+    def column(row: Row, machine: Machine) -> str:
+        if row.modelled is None:
+            return ""
+        here = row.modelled.on_cube == (core == "aic")
+        return text % (value(row.modelled, machine) if here else 0)
+
+    return column
 
 
 def _time(core: str, pipe: Optional[str]):
-    def value(row: Row, machine: Machine):
-        kernel = _on(core, row)
-        if kernel is None:
-            return "" if row.modelled is None else "0.000"
-        cycles = kernel.cycles if pipe is None else kernel.pipe(pipe)
-        return "%.3f" % (cycles / machine.clock_mhz)
-
-    return value
+    return _on(core, "%.3f", lambda k, m: (k.cycles if pipe is None else k.pipe(pipe)) / m.clock_mhz)
 
 
 def _cycles(core: str):
-    def value(row: Row, machine: Machine):
-        kernel = _on(core, row)
-        if kernel is None:
-            return "" if row.modelled is None else "0"
-        return "%.0f" % (kernel.cycles * kernel.block_dim)
-
-    return value
+    return _on(core, "%.0f", lambda k, m: k.cycles * k.block_dim)
 
 
 def _ratio(core: str, pipe: str):
-    def value(row: Row, machine: Machine):
-        kernel = _on(core, row)
-        if kernel is None:
-            return "" if row.modelled is None else "0.000"
-        return "%.3f" % (kernel.pipe(pipe) / kernel.cycles if kernel.cycles else 0.0)
-
-    return value
+    return _on(core, "%.3f", lambda k, m: k.pipe(pipe) / k.cycles if k.cycles else 0.0)
 
 
-def _cube_utilization(row: Row, machine: Machine):
-    kernel = _on("aic", row)
-    if kernel is None:
-        return "" if row.modelled is None else "0.000"
-    return "%.3f" % (100.0 * kernel.pipe("mac") * kernel.block_dim / (kernel.cycles * machine.cube_cores))
+_cube_utilization = _on(
+    "aic", "%.3f", lambda k, m: 100.0 * k.pipe("mac") * k.block_dim / (k.cycles * m.cube_cores)
+)
 
 
 def _formats(tensors: Sequence[Tensor]) -> str:
