@@ -150,7 +150,7 @@ class _Parts:
     """The stages of way 'parts'."""
 
     def __init__(self, graph: AscGraph, reductions: Sequence[AscNode], reduced: Set[int], count: Size):
-        self.graph, self.reductions, self.count = graph, reductions, count
+        self.graph, self.reductions, self.reduced, self.count = graph, reductions, reduced, count
         self.outer = _outside(graph, reduced)
         self.results = self._size_of([i for i, a in enumerate(graph.loop_axes) if a not in reduced])
         # The axes that partial results extend along.
@@ -171,8 +171,8 @@ class _Parts:
         last = max(self.level[n.name] for n in self.reductions)
         safe = re.sub(r"\W", "_", self.graph.name, flags=re.ASCII)
         stages: List[Stage] = []
-        outside = {i for i, a in enumerate(self.graph.loop_axes) if i not in self.kept or a in self.outer}
-        full = [n.name for n in self.graph.of_type("Store") if any(extends(n.y, i) for i in outside)]
+        reduced = {i for i, a in enumerate(self.graph.loop_axes) if a in self.reduced}
+        full = [n.name for n in self.graph.of_type("Store") if any(extends(n.y, i) for i in reduced)]
         rest = self._rest(full)
         joined = self._rest([n.name for n in self.graph.of_type("Store") if n.name not in full])
         read = {n.name for n in rest}

@@ -9,15 +9,14 @@ order of their modelled time, each once, at most MOST_CANDIDATES.
 """
 from typing import Iterator, List, Mapping, NamedTuple
 
+from tf_autofuse.tiling.settings import MOST_TILES
 from tf_autofuse.tiling.solve import Solver
 
-CORE_SELECT, PRUNING = WAYS = ("core_select", "pruning")
+CORE_SELECT, PRUNING = "core_select", "pruning"
 #: The model and the simulator agree within 20 %: what is modelled slower than this can hardly be faster.
 PRUNED = 1.25
 #: Each costs a run on the twin.
 MOST_CANDIDATES = 24
-#: Most tiles for one core that core_select looks at.
-_MOST_TILES = 64
 
 
 class Candidate(NamedTuple):
@@ -58,7 +57,7 @@ def steps(last: int, step_max: int, unit: int = 1) -> Iterator[int]:
 
 def _core_select(problem, cores: int, step_max: int):
     for d in steps(cores, step_max):
-        yield min((problem.candidate(d, p) for p in steps(_MOST_TILES, _MOST_TILES)), key=lambda c: c.cost)
+        yield min((problem.candidate(d, p) for p in steps(MOST_TILES, MOST_TILES)), key=lambda c: c.cost)
 
 
 def _tiles(problem, cores: int, step_max: int):

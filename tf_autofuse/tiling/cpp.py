@@ -15,7 +15,7 @@ from tf_autofuse.symbolic.size import Size, SizeExpr, is_static, known_equal, sy
 from tf_autofuse.tiling import cost_table as table
 from tf_autofuse.tiling.cost_model import BLOCK_DIM, FLOW
 from tf_autofuse.tiling.formula import Formula, text
-from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel, build_model
+from tf_autofuse.tiling.model import TILES_PER_BLOCK, TilingModel
 from tf_autofuse.tiling.settings import DEFAULTS, TilingSettings
 
 
@@ -98,12 +98,12 @@ def struct_text(name: str, fields: Sequence[Field]) -> List[str]:
     return lines + ["};", "static_assert(sizeof(%s) == %d, \"padding in %s\");" % (name, size, name)]
 
 
-def case_texts(impls: Sequence[ImplGraph], symbols: List[str], fields: Sequence[Field],
-               struct: str, settings: TilingSettings = DEFAULTS) -> List[str]:
-    """struct Case<key> of every variant; struct: the type that Fill fills."""
+def case_texts(models: Sequence[TilingModel], impls: Sequence[ImplGraph], symbols: List[str],
+               fields: Sequence[Field], struct: str, settings: TilingSettings) -> List[str]:
+    """models: of the impls. struct Case<key> of every variant; struct: the type that Fill fills."""
     used = {f.name for f in fields if f.type == "int64_t"}
     values = run_time_values(impls)
-    return [_case(build_model(i), symbols, used, values, struct, settings) for i in impls]
+    return [_case(m, symbols, used, values, struct, settings) for m in models]
 
 
 def _largest(sizes: Sequence[Size]) -> str:

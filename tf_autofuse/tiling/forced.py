@@ -54,7 +54,7 @@ def report_name(config, kernels: Sequence[str]) -> None:
         near = difflib.get_close_matches(name, kernels, n=1, cutoff=0.0)
         diagnostics.warn_once("force_template_op_name " + name,
                               "--force_template_op_name=%s: the graph has no fused op of this name" % name,
-                              "the nearest is %s; set it %s" % (near[0], _DFX) if near else "")
+                              "the nearest is %s; set it %s" % (near[0], _DFX))
 
 
 def _ways(result: int, kernel: str, nests: Sequence[Nest]) -> Tuple[Tuple[int, str], ...]:

@@ -58,13 +58,17 @@ class TilingModel:
     limits: Tuple[Limit, ...]
     pipes: Tuple[PipeCost, ...]
     cost: Formula
-    head: Formula
 
     @property
     def last_resort(self) -> bool:
         """Whether it is taken only where no other variant has a plan: costs are those of copies which overlap
         with computing, and its do not."""
         return self.template == "tight"
+
+    @property
+    def head(self) -> Formula:
+        """Of the cost what launching and the starts of the pipes take."""
+        return head(self.pipes)
 
 
 def build_model(impl: ImplGraph, ops: Mapping[str, AscOp] = ASC_OPS) -> TilingModel:
@@ -81,4 +85,4 @@ def build_model(impl: ImplGraph, ops: Mapping[str, AscOp] = ASC_OPS) -> TilingMo
         impl.row_align if alone else 1, CACHE_LINE // item if alone else 1, impl.row_align,
         tuple(ContainerBytes(c.field, c.buf_num, c.tensor_bytes) for c in impl.containers), impl.tmp_bytes,
         SELECT_SCRATCH if impl.uses_scratch else 0, impl.limits, pipes,
-        objective(pipes, symbol(TILES_PER_BLOCK)), head(pipes))
+        objective(pipes, symbol(TILES_PER_BLOCK)))

@@ -21,7 +21,7 @@ from tf_autofuse.tiling.cpp import (Field, case_texts, choice_lines, field_funct
                                     struct_text)
 from tf_autofuse.tiling.formula import PRELUDE
 from tf_autofuse.tiling.model import build_model
-from tf_autofuse.tiling.plan_text import (PINNED, include_lines, is_wrapped, plan_functions,
+from tf_autofuse.tiling.plan_text import (PINNED, SIGNATURE, include_lines, is_wrapped, plan_functions,
                                           plan_signature)
 from tf_autofuse.tiling.settings import DEFAULTS, TilingSettings
 from tf_autofuse.tiling.solver_text import solver_text
@@ -113,8 +113,9 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph],
                   for f in own]
     else:
         fields = tiling.fields[0]
-        parts += case_texts(impls, list(tiling.symbols), fields, "AutofuseTilingData", settings)
-        body = choice_lines([build_model(i) for i in impls], False, settings) + [
+        models = [build_model(i) for i in impls]
+        parts += case_texts(models, impls, list(tiling.symbols), fields, "AutofuseTilingData", settings)
+        body = choice_lines(models, False, settings) + [
             "  *block_dim = t->block_dim;", "  return 0;", "}", ""]
         named = [(f.name,) * 2 for f in fields]
     begin = ["  *t = AutofuseTilingData{};", "  *block_dim = 0;", "  *workspace_bytes = 0;"]
@@ -122,14 +123,8 @@ def tiling_functions(fused: FusedGraph, impls: Sequence[ImplGraph],
         parts += ["\n".join(plan_signature(settings) + begin + body), "}  // namespace", "", size]
         parts.append(plan_functions(settings, fused.name, len(fused.sizes), "\n".join(parts)))
     else:
-        parts += ["}  // namespace", "", size, "\n".join(_SIGNATURE + begin + body)]
+        parts += ["}  // namespace", "", size, "\n".join(list(SIGNATURE) + begin + body)]
     return "\n".join(include_lines(settings) + parts + [field_functions(named)])
-
-
-_SIGNATURE = ["AUTOFUSE_EXPORT int32_t autofuse_tiling(",
-              "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
-              "    uint64_t* workspace_bytes) {",
-              "  auto* t = static_cast<AutofuseTilingData*>(tiling);"]
 
 
 def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str], settings: TilingSettings) -> str:
@@ -137,7 +132,7 @@ def _nest_text(nest: Nest, fields: Sequence[Field], symbols: List[str], settings
     models = [build_model(i) for i in nest.impls]
     struct = "AutofuseNest%d" % nest.number
     lines = ["namespace nest%d {" % nest.number, ""]
-    lines += case_texts(nest.impls, symbols, fields, struct, settings)
+    lines += case_texts(models, nest.impls, symbols, fields, struct, settings)
     pins = ", const AutofusePin* pins,\n             int32_t pin_count" if settings.measures else ""
     lines += ["int32_t Plan(const int64_t* sizes, const AutofuseMachine* machine, %s* t," % struct,
               "             double* cost%s) {" % pins,

@@ -249,6 +249,13 @@ def plan_signature(settings: TilingSettings) -> List[str]:
     return lines[:2] + [lines[2] + pins[0]] + pins[1:]
 
 
+#: The head of autofuse_tiling.
+SIGNATURE = ("AUTOFUSE_EXPORT int32_t autofuse_tiling(",
+             "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
+             "    uint64_t* workspace_bytes) {",
+             "  auto* t = static_cast<AutofuseTilingData*>(tiling);")
+
+
 def plan_functions(settings: TilingSettings, kernel: str, size_count: int, solver: str) -> str:
     """autofuse_tiling around MakePlan. solver: the text that plans, whose signature the records carry."""
     parts = []
@@ -257,10 +264,7 @@ def plan_functions(settings: TilingSettings, kernel: str, size_count: int, solve
         parts += ["namespace {", "", _TABLE % {
             "sizes": max(1, size_count), "given": size_count, "signature": signature, "most": MOST_PLANS,
             "suffix": PLANS_SUFFIX}, "}  // namespace", ""]
-    lines = ["AUTOFUSE_EXPORT int32_t autofuse_tiling(",
-             "    const int64_t* sizes, const AutofuseMachine* machine, void* tiling, uint32_t* block_dim,",
-             "    uint64_t* workspace_bytes) {",
-             "  auto* t = static_cast<AutofuseTilingData*>(tiling);"]
+    lines = list(SIGNATURE)
     if settings.profiles:
         lines.append("  const auto start = std::chrono::steady_clock::now();")
     pins = ", nullptr, 0" if settings.measures else ""

@@ -156,15 +156,6 @@ def _ceil_div(a: int, b: int) -> int:
     return (a + b - 1) // b
 
 
-def _round(m: TilingModel, settings: TilingSettings, tile: int, up: bool) -> int:
-    """To whole blocks of memory; by `settings.keeps_lines` to cache lines where the tile is larger than
-    one."""
-    step = m.line if settings.keeps_lines and tile >= m.line else m.align
-    if up:
-        return _ceil_div(tile, step) * step
-    return tile - tile % step if tile >= step else tile
-
-
 class Problem:
     """One variant at one shape, on a machine."""
 
@@ -214,7 +205,13 @@ class Problem:
         return self.ub(tile) <= self.budget and self.case.within_limits(*self.v, tile)
 
     def _round(self, tile: int, up: bool) -> int:
-        return _round(self.model, self.settings, tile, up)
+        """To whole blocks of memory; by `settings.keeps_lines` to cache lines where the tile is larger than
+        one."""
+        m = self.model
+        step = m.line if self.settings.keeps_lines and tile >= m.line else m.align
+        if up:
+            return _ceil_div(tile, step) * step
+        return tile - tile % step if tile >= step else tile
 
     def _largest_tile(self) -> int:
         most = min(self.cut, self.budget)
