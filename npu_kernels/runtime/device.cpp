@@ -10,6 +10,7 @@ namespace {
 
 // More than so many make no copy faster.
 constexpr size_t kMostStreams = 8;
+constexpr char kForked[] = "the process has forked since the NPU was opened; start workers by spawn";
 
 std::atomic<bool> forked{false};
 
@@ -28,7 +29,7 @@ bool Forked() { return forked.load(std::memory_order_relaxed); }
 
 Device* Device::Open(const char* library, int32_t number, AutofuseNpuError* error) {
   if (Forked()) {
-    SetError(error, "open", -1, "the process has forked since the NPU was opened; start workers by spawn");
+    SetError(error, "open", -1, kForked);
     return nullptr;
   }
   std::lock_guard<std::mutex> lock(devices_mu);
@@ -57,7 +58,7 @@ bool Device::Begin(const char* library, AutofuseNpuError* error) {
 }
 
 const char* Device::Unusable() const {
-  if (Forked()) return "the process has forked since the NPU was opened; start workers by spawn";
+  if (Forked()) return kForked;
   return open_.load(std::memory_order_acquire) ? nullptr : "the NPU has been closed";
 }
 
@@ -97,17 +98,17 @@ PieceRef Device::TakeHostMemory(uint64_t bytes, AutofuseNpuError* error) {
   });
 }
 
+Pool::Free Device::FreeBy(const char* call, int (*function)(void*), bool* ok, AutofuseNpuError* error) const {
+  return [=](void* address) {
+    AutofuseNpuError one;
+    KeepFirst(ok, error, acl_.Ok(call, function(address), &one), one);
+  };
+}
+
 bool Device::GiveBackKept(AutofuseNpuError* error) {
   bool ok = true;
-  AutofuseNpuError one;
-  memory_.Trim([&](void* address) {
-    KeepFirst(&ok, error, acl_.Ok("aclrtFree", acl_.aclrtFree(address), &one), one);
-    return ok;
-  });
-  host_memory_.Trim([&](void* address) {
-    KeepFirst(&ok, error, acl_.Ok("aclrtFreeHost", acl_.aclrtFreeHost(address), &one), one);
-    return ok;
-  });
+  memory_.Trim(FreeBy("aclrtFree", acl_.aclrtFree, &ok, error));
+  host_memory_.Trim(FreeBy("aclrtFreeHost", acl_.aclrtFreeHost, &ok, error));
   return ok;
 }
 
@@ -239,6 +240,8 @@ bool Device::Function(const char* binary, const char* name, const void** functio
 
 void Device::Use(AutofuseNpuUse* use) {
   *use = {};
+  if (Unusable() != nullptr) return;  // after a fork no lock may be touched
+  std::shared_lock<std::shared_mutex> life(life_);
   if (Unusable() != nullptr) return;
   uint64_t host_peak;
   memory_.Use(&use->used, &use->kept, &use->peak);
@@ -273,14 +276,8 @@ bool Device::Close(AutofuseNpuError* error) {
     const int code = acl_.aclrtBinaryUnLoad(binary.second);
     KeepFirst(&ok, error, acl_.Ok("aclrtBinaryUnLoad", code, &one), one);
   }
-  memory_.Drain([&](void* address) {
-    KeepFirst(&ok, error, acl_.Ok("aclrtFree", acl_.aclrtFree(address), &one), one);
-    return true;
-  });
-  host_memory_.Drain([&](void* address) {
-    KeepFirst(&ok, error, acl_.Ok("aclrtFreeHost", acl_.aclrtFreeHost(address), &one), one);
-    return true;
-  });
+  memory_.Drain(FreeBy("aclrtFree", acl_.aclrtFree, &ok, error));
+  host_memory_.Drain(FreeBy("aclrtFreeHost", acl_.aclrtFreeHost, &ok, error));
   lost_.clear();
   KeepFirst(&ok, error, acl_.Ok("aclrtResetDevice", acl_.aclrtResetDevice(device_), &one), one);
   if (owns_init_) KeepFirst(&ok, error, acl_.Ok("aclFinalize", acl_.aclFinalize(), &one), one);

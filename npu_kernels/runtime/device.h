@@ -64,6 +64,13 @@ struct Stream {
   uint64_t last_number = 0;
   uint64_t pending_bytes = 0;
   std::deque<QueuedRef> pending;
+
+  // With mu held: from here on the stream may use the memory.
+  void Add(const QueuedRef& queued) {
+    queued->number = ++last_number;
+    for (const PieceRef& piece : queued->held) pending_bytes += piece->capacity();
+    pending.push_back(queued);
+  }
 };
 using StreamRef = std::shared_ptr<Stream>;
 
@@ -105,6 +112,8 @@ class Device {
   bool Begin(const char* library, AutofuseNpuError* error);
   PieceRef Take(Pool* pool, uint64_t bytes, const Pool::Allocate& allocate);
   bool GiveBackKept(AutofuseNpuError* error);
+  // For a pool: gives memory back by this call of ACL; the first failure goes to `ok` and `error`.
+  Pool::Free FreeBy(const char* call, int (*function)(void*), bool* ok, AutofuseNpuError* error) const;
   void WaitForAll();
   void Fail(Stream* stream, const AutofuseNpuError& error, std::vector<PieceRef>* lost);
   std::vector<StreamRef> Streams();

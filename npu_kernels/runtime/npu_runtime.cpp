@@ -15,7 +15,6 @@ using autofuse_npu::Stream;
 using autofuse_npu::StreamRef;
 
 struct AutofuseNpuTensor {
-  std::atomic<int64_t> references{1};
   Device* device = nullptr;
   PieceRef memory;
   uint64_t bytes = 0;
@@ -78,8 +77,10 @@ class Run {
         SetError(error_, "run", -1, "an input is on another device, or on one that has been closed");
         return false;
       }
+      // In this order: what is no longer pending is settled or lost for good.
+      const bool pending = Pending(*tensor);
       if (Lost(*tensor, error_)) return false;
-      if (!Pending(*tensor) || tensor->stream == stream_) continue;
+      if (!pending || tensor->stream == stream_) continue;
       if (stream_ == nullptr) {
         stream_ = tensor->stream;
       } else if (!device_->Wait(tensor->stream.get(), error_)) {
@@ -162,9 +163,7 @@ class Run {
       return false;
     }
     // From the first call on the stream may use the memory, whether the others succeed or not.
-    queued_->number = ++stream_->last_number;
-    stream_->pending.push_back(queued_);
-    for (const PieceRef& piece : queued_->held) stream_->pending_bytes += piece->capacity();
+    stream_->Add(queued_);
     waits_ = waits_ || stream_->pending_bytes > kMostPendingBytes ||
              stream_->pending.size() > kMostPendingRuns;
     for (const Copy& copy : inputs_) {
@@ -246,11 +245,7 @@ class Run {
     }
     for (uint32_t i = 0; i < run_.input_count; ++i) {
       AutofuseNpuInput& input = run_.inputs[i];
-      if (!input.keep) continue;
-      if (input.device != nullptr) {
-        input.device->references.fetch_add(1, std::memory_order_relaxed);
-        input.kept = input.device;
-      } else if (input.host != nullptr) {
+      if (input.keep && input.device == nullptr && input.host != nullptr) {
         input.kept = Tensor(inputs_[i].device, input.bytes, inputs_[i].host);
       }
     }
@@ -281,9 +276,9 @@ class Run {
 };
 
 bool ReadFromDevice(AutofuseNpuTensor* tensor, void* host, uint64_t bytes, AutofuseNpuError* error) {
-  if (Lost(*tensor, error)) return false;
   Device* device = tensor->device;
-  const bool behind = Pending(*tensor);
+  const bool behind = Pending(*tensor);  // before Lost, as in PickStream
+  if (Lost(*tensor, error)) return false;
   const StreamRef stream = behind ? tensor->stream : device->TakeStream(error);
   if (stream == nullptr) return false;
   PieceRef copy = device->TakeHostMemory(bytes, error);
@@ -294,9 +289,7 @@ bool ReadFromDevice(AutofuseNpuTensor* tensor, void* host, uint64_t bytes, Autof
     if (ok) {
       auto queued = std::make_shared<Queued>();
       queued->held = {copy, tensor->memory};
-      queued->number = ++stream->last_number;
-      for (const PieceRef& piece : queued->held) stream->pending_bytes += piece->capacity();
-      stream->pending.push_back(queued);
+      stream->Add(queued);
       const int code =
           device->acl().aclrtMemcpyAsync(copy->address(), copy->capacity(), tensor->memory->address(), bytes,
                                          autofuse_npu::kToHost, stream->handle);
@@ -360,7 +353,7 @@ AUTOFUSE_EXPORT int32_t autofuse_npu_settled(const AutofuseNpuTensor* tensor) {
 }
 
 AUTOFUSE_EXPORT void autofuse_npu_release(AutofuseNpuTensor* tensor) {
-  if (tensor->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete tensor;
+  delete tensor;
 }
 
 AUTOFUSE_EXPORT void autofuse_npu_get_use(AutofuseNpu* npu, AutofuseNpuUse* use) { DeviceOf(npu)->Use(use); }

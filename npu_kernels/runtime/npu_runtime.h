@@ -23,7 +23,7 @@
 extern "C" {
 
 struct AutofuseNpu;        // a device; never deleted, so that whoever has one may keep it
-struct AutofuseNpuTensor;  // values in device memory, counted
+struct AutofuseNpuTensor;  // values in device memory
 
 struct AutofuseNpuError {
   int32_t code;  // ACL's, or -1 for what is not ACL's
@@ -34,16 +34,16 @@ struct AutofuseNpuError {
 struct AutofuseNpuInput {
   uint64_t bytes;
   const void* host;           // the values; null: `device` has them, or (both null) the kernel reads none
-  AutofuseNpuTensor* device;  // a tensor that an earlier run left on the device; a reference of the caller
-  int32_t keep;               // nonzero: `kept` is wanted
-  AutofuseNpuTensor* kept;    // out: a new reference to the values as the kernel reads them
+  AutofuseNpuTensor* device;  // a tensor that an earlier run left on the device; it stays the caller's
+  int32_t keep;               // nonzero: `kept` is wanted, of values of the host
+  AutofuseNpuTensor* kept;    // out: the values as the kernel reads them, the caller's
 };
 
 struct AutofuseNpuOutput {
   uint64_t bytes;
   void* host;               // where the values go; null: nowhere
   int32_t keep;             // nonzero: they stay on the device
-  AutofuseNpuTensor* kept;  // out: a new reference to them
+  AutofuseNpuTensor* kept;  // out: the tensor, the caller's
 };
 
 struct AutofuseNpuRun {
@@ -87,7 +87,7 @@ typedef int32_t (*AutofuseNpuRead)(AutofuseNpuTensor* tensor, void* host, uint64
                                    AutofuseNpuError* error);
 // Whether the work that makes the values has been waited for without an error.
 typedef int32_t (*AutofuseNpuSettled)(const AutofuseNpuTensor* tensor);
-// Gives a reference up. The memory is used again once no queued work needs it.
+// Gives the tensor up. The memory is used again once no queued work needs it.
 typedef void (*AutofuseNpuRelease)(AutofuseNpuTensor* tensor);
 typedef void (*AutofuseNpuGetUse)(AutofuseNpu* npu, AutofuseNpuUse* use);
 // Gives memory that is kept for later back to the device.

@@ -19,7 +19,7 @@ class Pool {
   // ACL's own granule of aligned memory; copies need 64.
   static constexpr uint64_t kSmallest = 512;
   using Allocate = std::function<bool(void**, uint64_t)>;
-  using Free = std::function<bool(void*)>;
+  using Free = std::function<void(void*)>;
 
   static uint64_t CapacityFor(uint64_t bytes) {
     uint64_t capacity = kSmallest;
@@ -56,29 +56,27 @@ class Pool {
     out_.erase(found);
   }
 
-  // Gives what is kept to `free`; false: one of them failed, and is no longer the pool's either.
-  bool Trim(const Free& free) {
+  // Gives what is kept to `free`: it is no longer the pool's, whether that fails or not.
+  void Trim(const Free& free) {
     std::map<uint64_t, std::vector<void*>> kept;
     {
       std::lock_guard<std::mutex> lock(mu_);
       kept.swap(kept_);
     }
-    bool all = true;
     for (auto& pieces : kept) {
-      for (void* address : pieces.second) all = free(address) && all;
+      for (void* address : pieces.second) free(address);
     }
-    return all;
   }
 
   // As Trim, with all that is out.
-  bool Drain(const Free& free) {
+  void Drain(const Free& free) {
     {
       std::lock_guard<std::mutex> lock(mu_);
       for (auto& piece : out_) kept_[piece.second].push_back(piece.first);
       out_.clear();
       used_ = 0;
     }
-    return Trim(free);
+    Trim(free);
   }
 
   void Use(uint64_t* used, uint64_t* kept, uint64_t* peak) {

@@ -16,13 +16,14 @@ import pytest
 import tensorflow as tf
 
 from tests.frontend.native_session import config, fused_nodes, run_with_graph, same_bits, v1
-from tests.runtime.standin import Standin, build_toolkit
+from tests.runtime.standin import INJECTED, RUN_CALLS, Standin, build_toolkit
 from tf_autofuse import diagnostics
 from tf_autofuse.build.kernels import BuildSettings
 from tf_autofuse.frontend import plugin
 from tf_autofuse.profiling import pgo
 from tf_autofuse.runtime import acl, device
 from tf_autofuse.tiling import candidates
+from tf_autofuse.tiling.plan_text import PLANS_SUFFIX
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.once]
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,6 +129,7 @@ def test_tilings_are_measured_on_the_device(npu, monkeypatch, tmp_path):
     assert same_bits(got, np.maximum(np.abs(given) - np.float32(0.5), 0))
     assert npu.counts() == (1, 0, 0) and npu.left() == (0, 0, 0, 0)
     (record,) = tmp_path.rglob("*" + pgo.RECORD_SUFFIX)
+    assert Path(str(record)[: -len(pgo.RECORD_SUFFIX)] + PLANS_SUFFIX).exists(), "the plan is not kept"
     ((measured, found),) = json.loads(record.read_text())["measured"].items()
     assert found["best"][0][0] <= found["solved"] and npu.standin.calls(LAUNCH) > 2 * len(found["best"])
 
@@ -191,11 +193,6 @@ def test_four_threads_run_the_session_at_once(npu):
     assert not wrong and npu.counts()[1:] == (0, 0) and npu.left() == (0, 0, 0, 0)
 
 
-RUN_CALLS = ("aclrtSetDevice aclrtCreateStream aclrtSynchronizeStream aclrtMalloc aclrtMallocHost "
-             "aclrtMemcpyAsync aclrtBinaryLoadFromFile aclrtBinaryGetFunction aclrtKernelArgsInit "
-             "aclrtKernelArgsAppend aclrtKernelArgsFinalize aclrtLaunchKernelWithConfig").split()
-
-
 #: What is called for what a device that has just been opened does not have yet.
 ONCE = ("aclrtCreateStream", "aclrtMalloc", "aclrtMallocHost", "aclrtBinaryLoadFromFile",
         "aclrtBinaryGetFunction")
@@ -230,7 +227,7 @@ def test_a_failure_of_every_call(npu, call, capfd):
     assert chain.right(feeds()) and npu.counts()[1:] == before[1:] and npu.left() == (0, 0, 0, 0)
     said = [line for line in capfd.readouterr().err.splitlines() if "did not run on the NPU" in line]
     if call not in AGAIN:
-        assert len(said) == 1 and "%s failed with code 507899: %s: injected" % (call, call) in said[0]
+        assert len(said) == 1 and "%s failed with code %d: %s: injected" % (call, INJECTED, call) in said[0]
         assert "its original ops ran" in said[0]
         assert ("cache clear" if "Binary" in call else "AUTOFUSE_TARGET=host") in said[0]
 

@@ -16,6 +16,12 @@ from tf_autofuse.resources import npu_kernels_dir
 SOURCE = Path(__file__).with_name("standin_acl.cpp")
 State = namedtuple("State", "allocations streams binaries misuses initialized")
 INJECTED = 507899
+#: What a run on a device that has just been opened calls.
+RUN_CALLS = tuple(
+    "aclrtSetDevice aclrtCreateStream aclrtSynchronizeStream aclrtMalloc aclrtMallocHost aclrtMemcpyAsync "
+    "aclrtBinaryLoadFromFile aclrtBinaryGetFunction aclrtKernelArgsInit aclrtKernelArgsAppend "
+    "aclrtKernelArgsFinalize aclrtLaunchKernelWithConfig".split()
+)
 _COMPILER = """#!/bin/sh
 while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo object > "$2"; fi; shift; done
 """

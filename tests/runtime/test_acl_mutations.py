@@ -29,7 +29,9 @@ pytestmark = pytest.mark.once
 MUTANTS = {
     "a leak": ("device.h", "if (!Forked())", "if (!Forked() && !(M))"),
     "a double free": (
-        "pool.h", "all = free(address) &&", "all = (!(M) || free(address)) && free(address) &&"),
+        "pool.h", "for (void* address : pieces.second) free(address);",
+        "for (void* address : pieces.second) {\n"
+        "        if (M) free(address);\n        free(address);\n      }"),
     "a stream that is left": (
         "device.cpp", "void* handle = stream->handle;", "void* handle = (M) ? nullptr : stream->handle;"),
     "a tensor on the device is used after its death": (

@@ -122,6 +122,14 @@ def warn(problem: Problem) -> None:
     diagnostics.warn_once("build: " + problem.reason, problem.reason, problem.remedy)
 
 
+def compiler_for(settings: BuildSettings, what: str) -> Union[Toolchain, Problem]:
+    """The compiler; a Problem where there is none, or where the settings forbid to build `what`."""
+    if settings.compiles:
+        return find_toolchain(settings.environ)
+    return Problem("%s is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it" % what,
+                   "unset AUTOFUSE_BUILD, or fill the cache by a run without it")
+
+
 def open_cache(settings: BuildSettings) -> Union[Cache, Problem]:
     """The cache of these settings; a Problem where kernels can't be kept anywhere on this machine."""
     storage = open_storage(settings.cache_dir, settings.environ)
@@ -192,14 +200,7 @@ def build_kernels(
     for code, s in zip(codes, sources):
         first.setdefault(code, s)
 
-    toolchain = (
-        find_toolchain(settings.environ)
-        if settings.compiles
-        else Problem(
-            "the kernel is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it",
-            "unset AUTOFUSE_BUILD, or fill the cache by a run without it",
-        )
-    )
+    toolchain = compiler_for(settings, "the kernel")
     if isinstance(toolchain, Problem):
         built = {code: _without_compiler(cache, code, s, toolchain) for code, s in first.items()}
     else:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Mapping, Union
 
 from tf_autofuse.build.cache import Cache, Unwritable, content_key
-from tf_autofuse.build.kernels import BuildSettings, open_cache, tools_digest
+from tf_autofuse.build.kernels import BuildSettings, compiler_for, open_cache, tools_digest
 from tf_autofuse.build.problem import Problem
-from tf_autofuse.build.toolchain import CompileFailed, Toolchain, find_toolchain, run
+from tf_autofuse.build.toolchain import CompileFailed, Toolchain, run
 from tf_autofuse.build.twin_archive import tree_digest
 from tf_autofuse.resources import npu_kernels_dir
 
@@ -32,9 +32,7 @@ def npu_runtime(settings: BuildSettings) -> Union[str, Problem]:
     if isinstance(cache, Problem):
         return cache
     code = content_key((("npu runtime", tree_digest(folder)),))[:24]
-    toolchain = find_toolchain(settings.environ) if settings.compiles else Problem(
-        "the NPU runtime is not in the cache, and AUTOFUSE_BUILD=cached forbids to build it",
-        "unset AUTOFUSE_BUILD, or fill the cache by a run without it")
+    toolchain = compiler_for(settings, "the NPU runtime")
     if isinstance(toolchain, Problem):
         entry = cache.find_any("archive", code)
         return str(entry.file(LIBRARY)) if entry is not None else toolchain

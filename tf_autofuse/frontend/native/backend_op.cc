@@ -151,15 +151,23 @@ class AscBackendOp : public tensorflow::OpKernel {
     return true;
   }
 
+  // False: an input has another rank than the kernel is for.
+  template <typename ShapeOf>
+  static bool ReadDims(const Kernel& kernel, ShapeOf shape_of, Dims* dims) {
+    const std::vector<int>& ranks = kernel.meta.input_ranks;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      const TensorShape& shape = shape_of(i);
+      if (shape.dims() != ranks[i]) return false;
+      for (int d = 0; d < shape.dims(); ++d) dims->push_back(shape.dim_size(d));
+    }
+    return true;
+  }
+
   void RunOtherShape(OpKernelContext* ctx, const Kernel& kernel) {
     Dims dims;
-    for (int i = 0; i < ctx->num_inputs(); ++i) {
-      const TensorShape& shape = ctx->input(i).shape();
-      if (shape.dims() != kernel.meta.input_ranks[i]) {
-        RunFallback(ctx);
-        return;
-      }
-      for (int d = 0; d < shape.dims(); ++d) dims.push_back(shape.dim_size(d));
+    if (!ReadDims(kernel, [&](int i) -> const TensorShape& { return ctx->input(i).shape(); }, &dims)) {
+      RunFallback(ctx);
+      return;
     }
     const PlanRef found = PlanFor(kernel, dims);
     RunPlan(ctx, kernel, *found.plan);
@@ -186,13 +194,9 @@ class AscBackendOp : public tensorflow::OpKernel {
     DeviceInputs inputs;
     OP_REQUIRES_OK(ctx, inputs.Read(ctx, *ports_));
     Dims dims;
-    for (int i = 0; i < ctx->num_inputs(); ++i) {
-      const TensorShape& shape = inputs.shape(ctx, i);
-      if (shape.dims() != kernel.meta.input_ranks[i]) {
-        RunFallback(ctx);
-        return;
-      }
-      for (int d = 0; d < shape.dims(); ++d) dims.push_back(shape.dim_size(d));
+    if (!ReadDims(kernel, [&](int i) -> const TensorShape& { return inputs.shape(ctx, i); }, &dims)) {
+      RunFallback(ctx);
+      return;
     }
     const Plan* last = plans_.last();
     PlanRef found{last, nullptr};
@@ -204,10 +208,9 @@ class AscBackendOp : public tensorflow::OpKernel {
     }
     AutofuseNpuError error = {};
     Status status;
-    const bool timed = GlobalOptions().timing.load(std::memory_order_relaxed);
-    const uint64 start = timed ? tensorflow::Env::Default()->NowNanos() : 0;
-    const int32_t code = RunOnDevice(ctx, *npu, *ports_, *found.plan, inputs, fallback_, &error, &status);
-    if (timed) stats_->run_ns.fetch_add(tensorflow::Env::Default()->NowNanos() - start);
+    const int32_t code = Timed([&] {
+      return RunOnDevice(ctx, *npu, *ports_, *found.plan, inputs, fallback_, &error, &status);
+    });
     OP_REQUIRES_OK(ctx, status);
     if (code == AUTOFUSE_NPU_DONE) {
       if (errors_.load(std::memory_order_relaxed) != 0) errors_.store(0, std::memory_order_relaxed);
@@ -274,9 +277,15 @@ class AscBackendOp : public tensorflow::OpKernel {
   }
 
   int32_t Execute(OpKernelContext* ctx, const Launch& launch, std::string* error) {
-    if (!GlobalOptions().timing.load(std::memory_order_relaxed)) return RunLaunch(ctx, launch, error);
+    return Timed([&] { return RunLaunch(ctx, launch, error); });
+  }
+
+  // run(), whose time is counted where the user asked for times.
+  template <typename Body>
+  int32_t Timed(Body run) {
+    if (!GlobalOptions().timing.load(std::memory_order_relaxed)) return run();
     const uint64 start = tensorflow::Env::Default()->NowNanos();
-    const int32_t code = RunLaunch(ctx, launch, error);
+    const int32_t code = run();
     stats_->run_ns.fetch_add(tensorflow::Env::Default()->NowNanos() - start, std::memory_order_relaxed);
     return code;
   }

@@ -144,8 +144,8 @@ class Call {
         TF_RETURN_IF_ERROR(value->Host(ctx_, &host));
       }
       input.host = tensorflow::DMAHelper::base(&host);
-      // A run that nobody waits for keeps what it needs to be done again.
-      input.keep = waits_ ? 0 : 1;
+      // A run that nobody waits for keeps what it needs to be done again; a Resident has its own copy.
+      input.keep = !waits_ && value == nullptr ? 1 : 0;
     }
     return Status::OK();
   }
@@ -163,10 +163,6 @@ class Call {
       } else {
         sources[i].tensor = ctx_->input(i);  // empty, or read for its shape only
       }
-    }
-    // An input that was given as a host-only Resident has been uploaded; its own copy is enough.
-    for (AutofuseNpuInput& input : inputs_) {
-      if (input.kept != nullptr && input.device == nullptr) npu_.autofuse_npu_release(input.kept);
     }
     return sources;
   }
