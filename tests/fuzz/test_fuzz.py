@@ -60,6 +60,17 @@ FAILED_ONCE = {
         ),
         (4, 5),
     ),
+    # the region had no output for a reader whose lowering has no use for it
+    "a part that an ArgMin along one element reads": Recipe(
+        311116,
+        (Source((2, 1, 17), "float"), Source((1,), "float")),
+        (
+            Step("tf.split(t0, 2, 0)[0]", True),
+            Step("tf.nn.relu(tf.minimum(t1, t2))", True),
+            Step("tf.argmin(t2, 1, output_type=tf.int32)", True),
+        ),
+        (3, 4),
+    ),
     # the value beside a reduction over no elements was not stored
     "beside an empty reduction": Recipe(
         2043,

@@ -188,15 +188,16 @@ class _Planner:
         return self.lowered.symbols.estimate(element_count(dims)) * dtype.bytes
 
     def recomputed_apart(self, nests: Sequence[Nest]) -> bool:
-        """A node that several nests inline and that did not end up in one region is realized instead: a TF
-        node can be replaced by one fused op only. True where there is none but those that each region is to
-        have a copy of."""
+        """A node that several nests inline and that did not end up in one region is realized instead: a
+        TF node can be replaced by one fused op only. So is one that a nest inlines and cannot store, where
+        a node outside reads it too. True where there is none but those that each region is to have a copy
+        of."""
         owner: Dict[int, int] = {}
         apart = {
             member
             for nest in nests
             for member in nest.members
-            if owner.setdefault(member, nest.key) != nest.key
+            if owner.setdefault(member, nest.key) != nest.key or self.read_beside(member, nest)
         }
         self.again = self.lowered.again.intersection(apart).difference(self.lowered.realized)
         apart -= self.again
@@ -210,6 +211,15 @@ class _Planner:
             if mine:
                 self.keep(nest, NodeVerdict(reasons.LIFTED, "it shares recomputed nodes with another region"))
         return True
+
+    def read_beside(self, member: int, nest: Nest) -> bool:
+        """Whether a node outside of the nest reads an inlined member of several outputs. Its lowering may
+        have had no use for them (an ArgMin along one element): no nest of its own holds the member."""
+        box = self.lowered.boxes.get(member)
+        return (
+            box is not None and not box.ports
+            and not set(self.lowered.chains.consumers[member]) <= set(nest.members)
+        )
 
     def keep(self, nest: Nest, verdict: NodeVerdict) -> None:
         for member in nest.members:
