@@ -13,7 +13,8 @@ import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from tensorflow.core.protobuf import config_pb2  # noqa: E402
 
-from bench.suite import cases, models  # noqa: E402
+from bench.suite import cases  # noqa: E402
+from bench.suite.models import files  # noqa: E402
 from bench.suite.worker import Prepared  # noqa: E402
 
 v1 = tf.compat.v1
@@ -97,12 +98,12 @@ def prepare(name, options):
 
 def prepare_model(name, options):
     _, model, batch = name.split(":")
-    definition, output, feed = models.load(model, int(batch))
+    definition, output, feed = files.load(model, int(batch))
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(definition, name="")
     session_ = session(graph, options)
     value, fused = fused_ops(session_, output, feed)
-    plain = models.expected(model, int(batch))
+    plain = files.expected(model, int(batch))
     np.testing.assert_allclose(value, plain, rtol=1e-4, atol=1e-5 * max(1.0, float(np.abs(plain).max())))
     names = sorted(feed)
     make = callable_of(session_, feeds=names, fetches=[output])

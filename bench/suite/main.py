@@ -16,10 +16,10 @@ from typing import Dict, List, Sequence
 from bench import _documents
 from bench.suite import cases, report, results
 from bench.suite.harness import QUICK, ROOT, Settings, contenders, make_models, run_case, start
+from bench.suite.models import MODELS
 
 STREAM_KIB = (32, 1024, 65536)
-MODEL_NAMES = {"MMOE": (1, 64, 1024), "DIN": (1, 64, 1024), "DeepFM": (1, 64, 1024), "BST": (1, 64, 1024),
-               "BERT-layer": (1, 8), "ResNet-50": (1, 4)}
+MODEL_NAMES = {name: model.batches for name, model in MODELS.items()}
 RATIOS = (("ours 2", "TF"), ("ours 2", "XLA"), ("ours 2", "Inductor"), ("ours 2", "JAX"), ("ours 1", "C 1"),
           ("ours 2", "C 2"))
 MODEL_RATIOS = (("ours 2", "TF"), ("ours 2", "XLA"))
