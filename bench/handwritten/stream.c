@@ -13,3 +13,6 @@ void stream_add(float* restrict out, const float* restrict a, const float* restr
 #pragma omp parallel for simd schedule(static) num_threads(threads) if (parallel : threads > 1)
   for (int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
 }
+
+/* What a call costs: takes any arguments. */
+void hand_nothing() {}

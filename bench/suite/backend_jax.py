@@ -1,4 +1,5 @@
-"""JAX's jit on the CPU; a call ends when its result is there."""
+"""JAX's jit on the CPU; a call ends when its result is there. The floor is a compiled function of the same
+arguments that adds up their first elements."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,4 +35,7 @@ def prepare(name, options):
     arrays = [jax.device_put(x) for x in inputs]
     compiled = jax.jit(lambda *arguments: case.formula(functions, *arguments))
     cases.check(case, np.asarray(compiled(*arrays)), inputs)
-    return Prepared(lambda: compiled(*arrays).block_until_ready())
+    trivial = jax.jit(cases.first_elements)
+    trivial(*arrays).block_until_ready()
+    return Prepared(lambda: compiled(*arrays).block_until_ready(),
+                    lambda: trivial(*arrays).block_until_ready())

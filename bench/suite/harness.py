@@ -1,9 +1,12 @@
 """Runs contenders side by side: one process each, taking turns on every case.
 
 A round calls every contender on one case for about the same short time; rounds repeat, so that a change of
-the machine's mood meets all of them. A figure is the median over rounds of each round's median; a ratio is
-taken within each round and its median, least and most over the rounds are kept. The session's floor is
-measured in the same rounds and taken off TensorFlow's times.
+the machine's mood meets all of them. Within a round calls of the case alternate with calls of its floor,
+the same call of the same contender with next to nothing to compute: a round's figure is the median of the
+differences of neighbours, which a slow clock and what the call costs around the work do not enter. It is
+known to about the standard error of that median, its noise; what is less than three times that can't be seen
+and is in no ratio. A figure is the median over the rounds; a ratio is taken within each round, and its
+median and quartiles over the rounds are kept.
 """
 import difflib
 import json
@@ -48,17 +51,22 @@ QUICK = Settings(rounds=3, seconds=0.005, most_calls=50)
 
 
 class Figure(NamedTuple):
-    """Seconds of a case: median over rounds, least and most of the rounds' medians; floor likewise, 0 where
-    there is none; rounds: what is left in each round when the floor is taken off; note and first as the
-    worker said."""
+    """Seconds of a case: median, least and most of the rounds; floor: median over the rounds, 0 where there
+    is none; noise: likewise, what a round's figure is known to; rounds: what each found, the floor taken
+    off; note and first as the worker said."""
 
     median: float
     least: float
     most: float
     floor: float
+    noise: float
     rounds: List[float]
     first: float
     note: str
+
+    @property
+    def least_seen(self) -> float:
+        return 3 * self.noise
 
 
 def environment_python(name: str) -> Optional[str]:
@@ -132,7 +140,7 @@ class Outcome(NamedTuple):
 
 def run_case(name: str, workers: Sequence[Worker], settings: Settings) -> Outcome:
     """All workers on one case, in turns."""
-    missing, calls, said, times, floors = {}, {}, {}, {}, {}
+    missing, calls, said, found = {}, {}, {}, {}
     for worker in workers:
         who = worker.contender.name
         said[who] = worker.ask(prepare=name)
@@ -140,41 +148,63 @@ def run_case(name: str, workers: Sequence[Worker], settings: Settings) -> Outcom
             missing[who] = said[who]["error"]
             continue
         once = worker.ask(run=name, calls=3)
-        calls[who] = max(1, min(settings.most_calls, int(settings.seconds / max(min(once["seconds"]), 1e-7))))
-        times[who], floors[who] = [], []
+        seconds = min(once["seconds"]) + min(once["floors"] or [0])
+        calls[who] = max(1, min(settings.most_calls, int(settings.seconds / max(seconds, 1e-7))))
+        found[who] = []
     for _ in range(settings.rounds):
         for worker in workers:
             who = worker.contender.name
             if who not in calls:
                 continue
-            for part, kept in (("floor", floors), ("call", times)):
-                answer = worker.ask(run=name, calls=calls[who], part=part)
-                if "error" in answer:
-                    missing[who] = answer["error"]
-                    calls.pop(who)
-                    break
-                if answer["seconds"]:
-                    kept[who].append(statistics.median(answer["seconds"]))
-    return Outcome({who: _figure(times[who], floors[who], said[who]) for who in calls}, missing)
+            answer = worker.ask(run=name, calls=calls[who])
+            if "error" in answer:
+                missing[who] = answer["error"]
+                calls.pop(who)
+            else:
+                found[who].append(round_of(answer["seconds"], answer["floors"]))
+    return Outcome({who: _figure(found[who], said[who]) for who in calls}, missing)
 
 
-def _figure(times, floors, said) -> Figure:
-    floor = floors or [0.0] * len(times)
-    left = [max(t - f, 1e-9) for t, f in zip(times, floor)]
-    return figure(left, statistics.median(floor), said["first"], said.get("note", ""))
+class Round(NamedTuple):
+    """Seconds: of the work, of the floor's call, and what the first is known to."""
+
+    left: float
+    floor: float
+    noise: float
 
 
-def figure(rounds: List[float], floor: float, first: float, note: str) -> Figure:
+def round_of(seconds: Sequence[float], floors: Sequence[float]) -> Round:
+    """What a round's calls say, each beside the floor's call before it where there is a floor."""
+    left = sorted(s - f for s, f in zip(seconds, floors)) if floors else sorted(seconds)
+    quarter = len(left) // 4
+    # the standard error of a median, the deviation taken from the quartiles so that outliers have no say
+    deviation = (left[-1 - quarter] - left[quarter]) / 1.349
+    return Round(statistics.median(left), statistics.median(floors or [0.0]),
+                 1.2533 * deviation / len(left) ** 0.5)
+
+
+def _figure(rounds: Sequence[Round], said) -> Figure:
+    return figure([r.left for r in rounds], statistics.median(r.floor for r in rounds),
+                  statistics.median(r.noise for r in rounds), said["first"], said.get("note", ""))
+
+
+def figure(rounds: List[float], floor: float, noise: float, first: float, note: str) -> Figure:
     """The Figure of rounds that the floor has been taken off."""
-    return Figure(statistics.median(rounds), min(rounds), max(rounds), floor, rounds, first, note)
+    return Figure(statistics.median(rounds), min(rounds), max(rounds), floor, noise, rounds, first, note)
 
 
 def ratio(outcome: Outcome, who: str, to: str):
-    """(median, least, most) of who's time over to's within each round; None where one has no figure."""
+    """Median, first and third quartile of who's time over to's within each round; None where one has no
+    figure, or one that can't be seen in most rounds. A round in which one can't be seen is left out."""
     if who not in outcome.figures or to not in outcome.figures:
         return None
-    values = [a / b for a, b in zip(outcome.figures[who].rounds, outcome.figures[to].rounds)]
-    return statistics.median(values), min(values), max(values)
+    ours, theirs = outcome.figures[who], outcome.figures[to]
+    pairs = list(zip(ours.rounds, theirs.rounds))
+    values = sorted(a / b for a, b in pairs if a > ours.least_seen and b > theirs.least_seen)
+    if 2 * len(values) <= len(pairs):
+        return None
+    quarter = len(values) // 4
+    return statistics.median(values), values[quarter], values[-1 - quarter]
 
 
 def make_models(folder: Path, chosen: Dict[str, Sequence[int]]) -> Dict[str, str]:

@@ -1,7 +1,7 @@
 """What the suite measured, as Markdown for docs/performance.md, and as a plot."""
 from typing import Dict, List, Sequence
 
-from bench.suite.harness import Outcome, ratio
+from bench.suite.harness import Figure, Outcome, ratio
 
 
 BEYOND_CACHES = 24 << 20  # bytes
@@ -12,21 +12,24 @@ def _micro(seconds: float) -> str:
     return "%.1f" % value if value < 100 else "%.0f" % value
 
 
+def _median(figure: Figure, unit: str) -> str:
+    if figure.median <= figure.least_seen:
+        return "< %.2g" % ((1e3 if unit == "ms" else 1e6) * figure.least_seen)
+    return "%.3f" % (1e3 * figure.median) if unit == "ms" else _micro(figure.median)
+
+
 def _shown(case: str) -> str:
     return case.replace("model:", "").replace(":", ", batch ")
 
 
 def times_table(outcomes: Dict[str, Outcome], names: Sequence[str], unit: str = "us") -> List[str]:
-    """A row a case: medians in microseconds (milliseconds), less the session's floor, that floor (of the
-    first contender that has one), and what was fused.
-    """
+    """A row a case: medians in microseconds (milliseconds), the floor taken off, the floor of the first
+    contender that has one, and what was fused."""
     lines = ["| case | %s | floor | fused |" % " | ".join(names), "|---%s|---|---|" % ("|---" * len(names))]
     for case, outcome in outcomes.items():
         cells = []
         for name in names:
-            figure = outcome.figures.get(name)
-            shown = figure and ("%.3f" % (1e3 * figure.median) if unit == "ms" else _micro(figure.median))
-            cells.append(shown or "")
+            cells.append(_median(outcome.figures[name], unit) if name in outcome.figures else "")
         notes = [f.note for who, f in outcome.figures.items() if who.startswith("ours")]
         floors = [_micro(f.floor) for f in outcome.figures.values() if f.floor]
         lines.append("| %s | %s | %s | %s |" % (_shown(case), " | ".join(cells), floors[0] if floors else "",
@@ -35,7 +38,7 @@ def times_table(outcomes: Dict[str, Outcome], names: Sequence[str], unit: str = 
 
 
 def ratios_table(outcomes: Dict[str, Outcome], pairs: Sequence) -> List[str]:
-    """A row a case, a column a pair (who, to): who's time over to's, median [least, most]; last the geometric
+    """A row a case, a column a pair (who, to): who's time over to's, median [quartiles]; last the geometric
     mean."""
     heads = ["%s / %s" % pair for pair in pairs]
     lines = ["| case | %s |" % " | ".join(heads), "|---%s|" % ("|---" * len(pairs))]

@@ -55,8 +55,8 @@ def load(path: Path) -> Results:
 
 
 def save(path: Path, results: Results) -> None:
-    """Of each contender and case: seconds of the rounds with the floor taken off, the floor, the first call.
-    """
+    """Of each contender and case: seconds of the rounds with the floor taken off, the floor, what a round is
+    known to, the first call."""
     cases = {case: {"run": results.runs[case], "missing": outcome.missing,
                     "figures": {who: _kept(f) for who, f in outcome.figures.items()}}
              for case, outcome in results.outcomes.items()}
@@ -66,8 +66,9 @@ def save(path: Path, results: Results) -> None:
 
 def _kept(f: Figure) -> Dict:
     return {"rounds": " ".join("%.4g" % s for s in f.rounds), "floor": float("%.4g" % f.floor),
-            "first": float("%.4g" % f.first), "note": f.note}
+            "noise": float("%.4g" % f.noise), "first": float("%.4g" % f.first), "note": f.note}
 
 
 def _figure(kept: Dict) -> Figure:
-    return figure([float(s) for s in kept["rounds"].split()], kept["floor"], kept["first"], kept["note"])
+    return figure([float(s) for s in kept["rounds"].split()], kept["floor"], kept["noise"], kept["first"],
+                  kept["note"])

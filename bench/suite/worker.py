@@ -1,10 +1,9 @@
 """One contender in a process of its own: `python -m bench.suite.worker BACKEND OPTIONS` reads requests from
 standard input, one JSON object a line, and answers each with one.
 
-    {"prepare": CASE}                      -> {"first": seconds of the first call, "note": text}
-    {"run": CASE, "calls": N}              -> {"seconds": of each call}
-    {"run": CASE, "part": "floor", ...}    -> the same for the call that does nothing but what every call does
-    any that fails                         -> {"error": text}
+    {"prepare": CASE}            -> {"first": seconds of the first call, "note": text}
+    {"run": CASE, "calls": N}    -> {"seconds": of each call, "floors": of the floor's call before each}
+    any that fails               -> {"error": text}
 
 CASE is a name of cases.MICRO, or "model:NAME:BATCH". A backend is a module of this package with
 `prepare(case name, options) -> Prepared`.
@@ -19,21 +18,27 @@ from typing import Any, Callable, NamedTuple, Optional
 
 
 class Prepared(NamedTuple):
-    """call: runs the case once; floor: the same call without the work, where there is such a thing; note:
-    what a report should say about this contender here."""
+    """call: runs the case once; floor: the same call with next to nothing in the work's place, where there is
+    such a thing; note: what a report should say about this contender here."""
 
     call: Callable[[], Any]
     floor: Optional[Callable[[], Any]] = None
     note: str = ""
 
 
-def timed(call, calls):
-    seconds = []
+def timed(call, floor, calls):
+    """Seconds of each call, and of the floor's call that went before it: they alternate, so that both meet
+    the same clock and sleeping threads, and their difference can be taken pair by pair."""
+    seconds, floors, clock = [], [], time.perf_counter
     for _ in range(calls):
-        start = time.perf_counter()
+        if floor is not None:
+            start = clock()
+            floor()
+            floors.append(clock() - start)
+        start = clock()
         call()
-        seconds.append(time.perf_counter() - start)
-    return seconds
+        seconds.append(clock() - start)
+    return {"seconds": seconds, "floors": floors}
 
 
 def answer(backend, options, prepared, request):
@@ -42,8 +47,7 @@ def answer(backend, options, prepared, request):
         prepared[request["prepare"]] = backend.prepare(request["prepare"], options)
         return {"first": time.perf_counter() - start, "note": prepared[request["prepare"]].note}
     case = prepared[request["run"]]
-    call = case.floor if request.get("part") == "floor" else case.call
-    return {"seconds": timed(call, request["calls"]) if call else []}
+    return timed(case.call, case.floor, request["calls"])
 
 
 def main():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import _documents
-from bench.suite import backend_c, cases, harness, main, report, results
+from bench.suite import backend_c, cases, harness, main, report, results, worker
 from bench.suite.harness import Contender, Figure, Outcome, Settings, Worker
 
 SMALLEST = {}
@@ -16,8 +16,8 @@ for _case in cases.MICRO:
 HAND = Contender("C", "backend_c", {"threads": 1}, {}, sys.executable)
 
 
-def figure(rounds, note=""):
-    return Figure(sorted(rounds)[len(rounds) // 2], min(rounds), max(rounds), 0.0, list(rounds), 0.0, note)
+def figure(rounds, note="", noise=0.0):
+    return harness.figure(list(rounds), 0.0, noise, 0.0, note)
 
 
 @pytest.mark.parametrize("name", sorted(SMALLEST))
@@ -47,17 +47,49 @@ def test_the_least_that_must_be_moved_counts_every_array_once():
     assert cases.BY_NAME["half_chain [1024,1024]"].bytes == 2 * 3 * 1024 * 1024
 
 
-def test_the_floor_is_taken_off_in_each_round():
-    found = harness._figure([5.0, 7.0, 6.0], [1.0, 2.0, 0.5], {"first": 9.0, "note": "1 fused"})
-    assert found.rounds == [4.0, 5.0, 5.5] and found.median == 5.0
-    assert (found.least, found.most, found.floor) == (4.0, 5.5, 1.0)
-    assert harness._figure([3.0], [], {"first": 1.0}).rounds == [3.0]
+def test_the_floor_is_taken_off_pair_by_pair():
+    found = harness.round_of([5.0, 17.0, 6.0], [1.0, 12.0, 0.5])
+    assert (found.left, found.floor) == (5.0, 1.0)
+    assert harness.round_of([3.0], []) == (3.0, 0.0, 0.0)
+    rounds = [harness.Round(4.0, 1.0, 0.1), harness.Round(6.0, 2.0, 0.3), harness.Round(5.0, 3.0, 0.2)]
+    whole = harness._figure(rounds, {"first": 9.0, "note": "1 fused"})
+    assert whole == Figure(5.0, 4.0, 6.0, 2.0, 0.2, [4.0, 6.0, 5.0], 9.0, "1 fused")
+
+
+def test_microseconds_are_seen_on_a_floor_that_wobbles_by_more():
+    """Work of 3 us on calls of 10 us whose speed changes within a round, with pauses now and then."""
+    random = np.random.RandomState(0)
+    drift = 1e-5 * (1 + 0.5 * np.sin(np.arange(2000) / 200))
+    pauses = lambda: 1e-4 * (random.uniform(size=2000) < 0.02) + random.normal(0, 1e-6, 2000)
+    found = harness.round_of(list(drift + 3e-6 + pauses()), list(drift + pauses()))
+    assert abs(found.left - 3e-6) < 3 * found.noise < 1e-6
+    nothing = harness.round_of(list(drift + pauses()), list(drift + pauses()))
+    assert abs(nothing.left) < 3 * nothing.noise
+
+
+def test_the_floor_goes_before_each_call():
+    order = []
+    answer = worker.timed(lambda: order.append("call"), lambda: order.append("floor"), 3)
+    assert order == ["floor", "call"] * 3 and len(answer["seconds"]) == len(answer["floors"]) == 3
+    assert worker.timed(lambda: None, None, 2)["floors"] == []
 
 
 def test_ratios_are_taken_within_rounds():
     outcome = Outcome({"a": figure([1.0, 10.0, 4.0]), "b": figure([2.0, 20.0, 2.0])}, {"c": "no"})
     assert harness.ratio(outcome, "a", "b") == (0.5, 0.5, 2.0)
     assert harness.ratio(outcome, "a", "c") is None
+    many = Outcome({"a": figure([1.0, 9.0, 3.0, 4.0, 2.0, 100.0, 5.0]), "b": figure([1.0] * 7)}, {})
+    assert harness.ratio(many, "a", "b") == (4.0, 2.0, 9.0)
+
+
+def test_what_cannot_be_seen_is_in_no_ratio():
+    rounds = {"seen": figure([4.0, 5.0, 4.0, 6.0]), "partly": figure([0.2, 2.0, 2.0, 3.0], noise=0.1),
+              "hardly": figure([0.2, 0.2, -2.0, 3.0], noise=0.1)}
+    outcome = Outcome(rounds, {})
+    assert harness.ratio(outcome, "seen", "partly") == (2.0, 2.0, 2.5)
+    assert harness.ratio(outcome, "partly", "seen") == (0.5, 0.4, 0.5)
+    assert harness.ratio(outcome, "hardly", "seen") is harness.ratio(outcome, "seen", "hardly") is None
+    assert report.times_table({"x": outcome}, ("hardly", "seen"))[-1].startswith("| x | < 3e+05 | 4500000 |")
 
 
 def test_tables():
@@ -91,7 +123,8 @@ def test_documents_are_written_between_their_marks(tmp_path):
 
 
 def test_results_come_back_and_a_case_is_replaced_as_a_whole(tmp_path):
-    outcomes = {"x": Outcome({"a": figure([1e-6, 3e-6, 2e-6], "note"), "b": figure([1.0])}, {"c": "no"}),
+    noted = figure([1e-6, 3e-6, 2e-6], "note", 1e-8)
+    outcomes = {"x": Outcome({"a": noted, "b": figure([1.0])}, {"c": "no"}),
                 "y": Outcome({"a": figure([2.0])}, {})}
     first = results.Results(outcomes, {"x": "one", "y": "one"}, {"d": "gone", "model:M": "broken"})
     path = tmp_path / "performance.json"
@@ -142,7 +175,7 @@ def test_contenders_take_turns_and_who_fails_is_left_out():
         for worker in workers:
             worker.close()
     assert set(outcome.figures) == {"C"} and outcome.missing == {"lost": "the process ended"}
-    assert len(outcome.figures["C"].rounds) == 2 and outcome.figures["C"].median > 0
+    assert len(outcome.figures["C"].rounds) == 2 and outcome.figures["C"].floor > 0
     assert not nothing.figures and "KeyError" in nothing.missing["C"]
 
 
