@@ -4,9 +4,9 @@ A round calls every contender on one case for about the same short time; rounds 
 the machine's mood meets all of them. Within a round calls of the case alternate with calls of its floor,
 the same call of the same contender with next to nothing to compute: a round's figure is the median of the
 differences of neighbours, which a slow clock and what the call costs around the work do not enter. It is
-known to about the standard error of that median, its noise; what is less than three times that can't be seen
-and is in no ratio. A figure is the median over the rounds; a ratio is taken within each round, and its
-median and quartiles over the rounds are kept.
+known to about the standard error of that median, its noise. A figure is the median over the rounds; where it
+is less than three times its own error it can't be seen and is in no ratio. A ratio is taken within each
+round, and its median and quartiles over the rounds are kept.
 """
 import difflib
 import json
@@ -66,7 +66,8 @@ class Figure(NamedTuple):
 
     @property
     def least_seen(self) -> float:
-        return 3 * self.noise
+        """Three times the error of the median."""
+        return 3 * self.noise / len(self.rounds) ** 0.5
 
 
 def environment_python(name: str) -> Optional[str]:

@@ -31,7 +31,8 @@ def times_table(outcomes: Dict[str, Outcome], names: Sequence[str], unit: str = 
         for name in names:
             cells.append(_median(outcome.figures[name], unit) if name in outcome.figures else "")
         notes = [f.note for who, f in outcome.figures.items() if who.startswith("ours")]
-        floors = [_micro(f.floor) for f in outcome.figures.values() if f.floor]
+        shown = [outcome.figures[name] for name in names if name in outcome.figures]
+        floors = [_micro(f.floor) for f in shown if f.floor]
         lines.append("| %s | %s | %s | %s |" % (_shown(case), " | ".join(cells), floors[0] if floors else "",
                                                 notes[-1] if notes else ""))
     return lines

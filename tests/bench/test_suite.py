@@ -83,8 +83,8 @@ def test_ratios_are_taken_within_rounds():
 
 
 def test_what_cannot_be_seen_is_in_no_ratio():
-    rounds = {"seen": figure([4.0, 5.0, 4.0, 6.0]), "partly": figure([0.2, 2.0, 2.0, 3.0], noise=0.1),
-              "hardly": figure([0.2, 0.2, -2.0, 3.0], noise=0.1)}
+    rounds = {"seen": figure([4.0, 5.0, 4.0, 6.0]), "partly": figure([0.2, 2.0, 2.0, 3.0], noise=0.2),
+              "hardly": figure([0.2, 0.2, -2.0, 3.0], noise=0.2)}
     outcome = Outcome(rounds, {})
     assert harness.ratio(outcome, "seen", "partly") == (2.0, 2.0, 2.5)
     assert harness.ratio(outcome, "partly", "seen") == (0.5, 0.4, 0.5)
