@@ -63,3 +63,33 @@ void hand_half_chain(uint16_t* restrict out, const uint16_t* restrict x, const u
     }
   }
 }
+
+/* One number a row: relu(x) * scale + offset. One thread. */
+void hand_scale_rows(float* restrict out, const float* restrict x, const float* restrict scale,
+                     const float* restrict offset, int64_t rows, int64_t cols) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) {
+      const float v = x[i * cols + j];
+      out[i * cols + j] = (v < 0 ? 0 : v) * scale[i] + offset[i];
+    }
+}
+
+/* One number a column: relu(x * scale + offset). One thread. */
+void hand_scale_columns(float* restrict out, const float* restrict x, const float* restrict scale,
+                        const float* restrict offset, int64_t rows, int64_t cols) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) {
+      const float v = x[i * cols + j] * scale[j] + offset[j];
+      out[i * cols + j] = v < 0 ? 0 : v;
+    }
+}
+
+/* relu(x[rows, 1] + y[1, cols]). One thread. */
+void hand_outer(float* restrict out, const float* restrict x, const float* restrict y, int64_t rows,
+                int64_t cols) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) {
+      const float v = x[i] + y[j];
+      out[i * cols + j] = v < 0 ? 0 : v;
+    }
+}

@@ -71,3 +71,49 @@ void hand_abs_sum0(float* restrict out, const float* restrict x, int64_t rows, i
       for (int64_t j = first; j < last; ++j) out[j] += __builtin_fabsf(x[i * cols + j]);
   }
 }
+
+/* Sums of |x| along the last axis. One thread. */
+void hand_abs_sum_last(float* restrict out, const float* restrict x, int64_t rows, int64_t cols) {
+  enum { WIDE = 64 };
+  for (int64_t i = 0; i < rows; ++i) {
+    const float* row = x + i * cols;
+    int64_t j = 0;
+    float total = 0;
+    if (cols >= WIDE) {
+      float lanes[WIDE] = {0};
+      for (; j + WIDE <= cols; j += WIDE)
+        for (int k = 0; k < WIDE; ++k) lanes[k] += __builtin_fabsf(row[j + k]);
+      for (int k = 0; k < LANES; ++k) lanes[k] += lanes[k + 16] + lanes[k + 32] + lanes[k + 48];
+      total = sum_of(lanes);
+    } else if (cols >= 8) {
+      float lanes[8] = {0};
+      for (; j + 8 <= cols; j += 8)
+        for (int k = 0; k < 8; ++k) lanes[k] += __builtin_fabsf(row[j + k]);
+      total = ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+    }
+    for (; j < cols; ++j) total += __builtin_fabsf(row[j]);
+    out[i] = total;
+  }
+}
+
+/* Sums of |x[a, b, c]| along the middle axis. One thread. */
+void hand_abs_sum_middle(float* restrict out, const float* restrict x, int64_t a, int64_t b, int64_t c) {
+  for (int64_t n = 0; n < a; ++n) {
+    float* to = out + n * c;
+    const float* from = x + n * b * c;
+    for (int64_t j = 0; j < c; ++j) to[j] = __builtin_fabsf(from[j]);
+    for (int64_t i = 1; i < b; ++i)
+      for (int64_t j = 0; j < c; ++j) to[j] += __builtin_fabsf(from[i * c + j]);
+  }
+}
+
+/* x[a, b, c] times w[a, b, 1], summed up along b: a history weighed. One thread. */
+void hand_weighed(float* restrict out, const float* restrict x, const float* restrict w, int64_t a, int64_t b,
+                  int64_t c) {
+  for (int64_t n = 0; n < a; ++n) {
+    float* to = out + n * c;
+    for (int64_t j = 0; j < c; ++j) to[j] = 0;
+    for (int64_t i = 0; i < b; ++i)
+      for (int64_t j = 0; j < c; ++j) to[j] += x[(n * b + i) * c + j] * w[n * b + i];
+  }
+}

@@ -117,6 +117,8 @@ def cast(source: DType, target: DType) -> str:
         return "af_cast_%s_f32(%s)" % (short_name(target), single)
     if target is BOOL:
         return "({0} != 0)"
+    if source is BOOL:  # by way of int, for the vectorizer makes floats of masks at great length
+        return "(%s)(int){0}" % target.host
     if source.is_floating and target.is_integer:
         return _float_to_integer(source, target)
     if target.is_floating and source in (INT32, INT64, UINT64):

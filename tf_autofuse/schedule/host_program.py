@@ -21,6 +21,8 @@ from tf_autofuse.symbolic.size import Size, ceil_div, is_static, maximum, produc
 
 #: Row buffers up to this size are arrays on the stack.
 STACK_BYTES = 16384
+#: Elements behind a row buffer's row, at least the lanes of a pass over elements of 4 bytes.
+ROW_END = 32
 #: Rows of more elements are cut into pieces where there are too few rows for all threads.
 LONG_ROW = 4096
 
@@ -100,7 +102,8 @@ class HostProgram(NamedTuple):
 
 
 def buffer_elements(nest: Nest, v: Value) -> Size:
-    return product(nest.graph.axes[a].size for a in nest.reduced if a in v.pattern)
+    """A row, and room for a last pass over all lanes that goes beyond its end."""
+    return ROW_END + product(nest.graph.axes[a].size for a in nest.reduced if a in v.pattern)
 
 
 def host_program(fused: FusedGraph, machine: Any = None) -> HostProgram:

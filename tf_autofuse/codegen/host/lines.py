@@ -29,10 +29,10 @@ class Lines:
             self.indent -= 1
             self.add("}")
 
-    def vector_loop(self, index: str, count: str) -> None:
+    def vector_loop(self, index: str, count: str, type_: str = "int64_t") -> None:
         """Opens the loop index = 0 .. count - 1, whose iterations do not depend on each other."""
         self.lines.append("#pragma GCC ivdep")
-        self.open("for (int64_t %s = 0; %s < %s; ++%s) %s" % (index, index, count, index, self.MARK))
+        self.open("for (%s %s = 0; %s < %s; ++%s) %s" % (type_, index, index, count, index, self.MARK))
 
     def extend(self, lines: Sequence[str]) -> None:
         self.lines.extend("  " * self.indent + line for line in lines)

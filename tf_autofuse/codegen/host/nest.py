@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from tf_autofuse.codegen.ascendc.body import comment
 from tf_autofuse.codegen.ascendc.expressions import bare
-from tf_autofuse.codegen.host import reduce
+from tf_autofuse.codegen.host import reduce, tails
 from tf_autofuse.codegen.host.halves import BLOCK, staging
 from tf_autofuse.codegen.host.lines import Lines
 from tf_autofuse.codegen.host.literals import literal, value_type
@@ -25,8 +25,6 @@ from tf_autofuse.symbolic.size import ceil_div, is_static, known_equal, product,
 #: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the
 #: error of long sums small.
 CASCADE = 64
-#: Bytes of the accumulators of one Reduce in mode 'row'.
-_LANE_BYTES = 128
 
 
 class NestText(NamedTuple):
@@ -53,6 +51,7 @@ class _Printer:
         self.local: set = set()
         self.level = 0
         self.uses_bad = False
+        self.mask = ""
         self.functions: Dict[str, str] = {}
 
     # Names and sizes
@@ -158,7 +157,7 @@ class _Printer:
             v = self.values[name]
             elements = buffer_elements(self.nest, v)
             if self.on_stack(v):
-                found.append("%s %s[%s];" % (v.dtype.host, self.id("u", name), max(elements, 1)))
+                found.append("%s %s[%s];" % (v.dtype.host, self.id("u", name), elements))
             else:
                 found.append("%s* const %s = (%s*)(workspace + t->u%d_%d) + block * %s;" % (
                     v.dtype.host, self.id("u", name), v.dtype.host, self.planned.number,
@@ -276,7 +275,8 @@ class _Printer:
                 out.add("%s %s[%d];" % (self.values[name].dtype.host, self.id("t", name), COLUMN_TILE))
         scheme = None
         if reduces:
-            scheme = reduce.scheme_of(self.nest, reduces, self.lane_count(reduces))
+            inner = [n for n in body.values if depths[n] == len(loops)]
+            scheme = reduce.scheme_of(self.nest, reduces, self.lane_count(reduces, inner))
         column = self.nest.mode == "column"
         names = [(v, self.id("r", v.name)) for v in reduces]
         for v, r in names:
@@ -296,14 +296,10 @@ class _Printer:
                 out.add("%s = %s;" % (r, reduce.folded(v, function, r + "l")))
         out.close()
 
-    def lane_count(self, reduces: Sequence[Value]) -> int:
-        """Lanes of mode 'row': a power of two, no more than a short row fills."""
+    def lane_count(self, reduces: Sequence[Value], inner: Sequence[str]) -> int:
         widest = max(self.values[v.inputs[0]].dtype.bytes for v in reduces)
-        lanes = _LANE_BYTES // max(widest, 2)
-        size = self.graph.axes[self.nest.vector].size
-        while is_static(size) and lanes > 1 and lanes > size:
-            lanes //= 2
-        return lanes
+        return tails.lane_count(self.graph.axes[self.nest.vector].size, widest,
+                                tails.masked(self.values, inner, self.nest.vector))
 
     def depth(self, v: Value, loops: Sequence[int]) -> int:
         """How many of the loops are around the value."""
@@ -399,7 +395,7 @@ class _Printer:
         out.close()
         axis = self.graph.axes[self.nest.vector]
         if not is_static(axis.size) or axis.size % n or axis.limit is not None:
-            self.vector_loop(out, body, inner, "l", "%s - j" % end, "(j + l)", "l", suffix)
+            self.tail(out, body, inner, n, end, suffix)
         if scheme.cascades:
             for v in reduces:
                 reduce.merge(out, v, self.id("r", v.name) + "l", self.id("r", v.name) + "c", str(n))
@@ -407,11 +403,26 @@ class _Printer:
             self.narrow(out, "s", "end - s")
             out.close()
 
+    def tail(self, out: Lines, body: Body, inner: List[str], lanes: int, end: str, suffix: str) -> None:
+        """What is left of a row, fewer elements than lanes."""
+        size = self.graph.axes[self.nest.vector].size
+        one = is_static(size) and size % lanes == 1  # no loop for the compiler
+        if one or self.staged.needed or not tails.masked(self.values, inner, self.nest.vector):
+            self.vector_loop(out, body, inner, "l", "%s - j" % end, "(j + l)", "l", suffix)
+            return
+        self.functions["Lanes"] = tails.FUNCTION
+        out.open("if (j < %s)" % end)
+        out.add("const int32_t rest = (int32_t)(%s - j);" % end)
+        self.mask = "l < rest"
+        self.vector_loop(out, body, inner, "l", "Lanes(%d, rest)" % lanes, "(j + l)", "l", suffix)
+        self.mask = ""
+        out.close()
+
     def vector_loop(self, out: Lines, body: Body, inner: List[str], index: str, count: str, j: str, lane: str,
                     suffix: str) -> None:
         """j: the index along the vector axis; lane: into accumulators; suffix: of the accumulators' names."""
         before = set(self.local)
-        out.vector_loop(index, count)
+        out.vector_loop(index, count, "int32_t" if self.mask else "int64_t")
         for name in inner:
             if name not in self.staged.loads and name not in self.staged.dropped:
                 self.step(out, self.values[name], j, lane, suffix, body)
@@ -448,7 +459,7 @@ class _Printer:
         for a in sorted(v.reduced):
             index = "i%d" % a if a != self.nest.vector else j
             position = index if position is None else "(%s * %s + %s)" % (position, self.size(a), index)
-        reduce.accumulate(out, v, array, lane, x, position or "0")
+        reduce.accumulate(out, v, array, lane, x, position or "0", self.mask)
 
     def pointer(self, out: Lines, v: Value) -> None:
         if v.name in self.nest.turned:
@@ -460,6 +471,8 @@ class _Printer:
         terms = self.terms(v.access, axes)
         if self.nest.mode == "column":
             terms += self.terms(v.access, [self.nest.vector])
+        if v.type == "Gather" and self.hoisted(v, "j"):
+            terms.append(self.checked_place(out, v, "", v.name))
         const = "" if v.type == "Store" else "const "
         out.add("%s%s* const %s = %s;" % (const, v.access.tensor.dtype.host, self.id("p", v.name),
                                           " + ".join([self.id("b", v.name)] + terms)))
@@ -470,14 +483,18 @@ class _Printer:
         """Computes v (or stores it). j: the vector index inside of the innermost loop, '' or '0' outside."""
         note = "%s%s" % (v.name, " (%s)" % ", ".join(v.origin) if v.origin else "")
         if v.type == "Store":
-            out.add("%s = %s;" % (self.element(v, j), self.ref(v.inputs[0], j)), note)
+            condition = "if (%s) " % self.mask if self.mask else ""
+            out.add("%s%s = %s;" % (condition, self.element(v, j), self.ref(v.inputs[0], j)), note)
             return
-        if v.type == "Gather":
+        if v.type == "Gather" and not self.hoisted(v, j):
             self.gather(out, v, j, note)
         else:
-            text = self.element(v, j) if v.type == "Load" else self.compute(v, j)
-            if v.type == "Load" and v.dtype is BOOL:
+            reads = v.type in ("Load", "Gather")
+            text = self.element(v, j) if reads else self.compute(v, j)
+            if reads and v.dtype is BOOL:
                 text += " != 0"
+            if reads and self.mask and self.nest.vector in v.pattern:
+                text = "%s ? %s : 0" % (self.mask, text)
             out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), bare(text)), note)
         self.local.add(v.name)
         self.keep(out, v, j, kept)
@@ -506,7 +523,22 @@ class _Printer:
         return j if known_equal(stride, 1) else "%s * %s" % (j, to_cpp(stride))
 
     def gather(self, out: Lines, v: Value, j: str, note: str) -> None:
-        """An index outside of the tensor is noted, and element 0 is read instead."""
+        place = self.checked_place(out, v, j, note)
+        element = self.element(v, j)
+        zero = element.endswith("[0]")
+        base = element[:-len("0]")] if zero else element[:-1] + " + "
+        text = "%s%s]" % (base, place)
+        if v.dtype is BOOL:
+            text += " != 0"
+        out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), text))
+
+    def hoisted(self, v: Value, j: str) -> bool:
+        """Whether the Gather v takes one index for the whole innermost loop in which j counts."""
+        return j not in ("", "0") and self.nest.vector not in self.values[v.inputs[0]].pattern
+
+    def checked_place(self, out: Lines, v: Value, j: str, note: str) -> str:
+        """What the index of a Gather adds to its first element. An index outside of the tensor is noted, and
+        element 0 is read instead."""
         stride, size = (to_cpp(s) for s in v.access.gather)
         index, checked = self.id("x", v.name), self.id("y", v.name)
         self.uses_bad = True
@@ -518,15 +550,7 @@ class _Printer:
             out.add("return 2;")
             out.close()
         place = "(%s ? 0 : %s)" % (checked, index)
-        if stride != "1":
-            place += " * %s" % stride
-        element = self.element(v, j)
-        zero = element.endswith("[0]")
-        base = element[:-len("0]")] if zero else element[:-1] + " + "
-        text = "%s%s]" % (base, place)
-        if v.dtype is BOOL:
-            text += " != 0"
-        out.add("const %s %s = %s;" % (value_type(v.dtype), self.id("v", v.name), text))
+        return place if stride == "1" else "%s * %s" % (place, stride)
 
 
 def _mentions(code: str, name: str) -> bool:

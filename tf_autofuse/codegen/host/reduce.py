@@ -53,15 +53,17 @@ def declare(out: Lines, v: Value, array: str, capacity: str, count: str) -> None
     out.add("for (int64_t l = 0; l < %s; ++l) { %s[l] = %s;%s }" % (count, array, identity(v), at))
 
 
-def accumulate(out: Lines, v: Value, array: str, lane: str, x: str, position: str) -> None:
-    """One element x, the position-th of those reduced, into an accumulator."""
+def accumulate(out: Lines, v: Value, array: str, lane: str, x: str, position: str, mask: str = "") -> None:
+    """One element x, the position-th of those reduced, into an accumulator. mask: a condition without which
+    the accumulator stays."""
     place = "%s[%s]" % (array, lane)
     if v.type in _ARG:
         out.add("const _Bool better%s = %s;" % (array, _combined(v, v.operand, place, x)))
         out.add("%s = better%s ? %s : %s;" % (place, array, x, place))
         out.add("%s_at[%s] = better%s ? %s : %s_at[%s];" % (array, lane, array, position, array, lane))
         return
-    out.add("%s = %s;" % (place, _combined(v, v.operand, place, x)))
+    combined = _combined(v, v.operand, place, x)
+    out.add("%s = %s;" % (place, "%s ? %s : %s" % (mask, combined, place) if mask else combined))
 
 
 def _combined(v: Value, dtype: DType, a: str, b: str) -> str:
@@ -106,11 +108,15 @@ def fold(v: Value, lanes: int) -> Fold:
     arg = v.type in _ARG
     out = Lines()
     parameters = "%s* a%s" % (v.operand.host, ", int64_t* a_at" if arg else "")
-    out.open("static %s %s(%s)" % ("int64_t" if arg else v.operand.host, name, parameters))
-    out.open("for (int64_t half = %d; half > 0; half /= 2)" % (lanes // 2))
-    out.open("for (int64_t l = 0; l < half; ++l)")
-    _merge_one(out, v, "a", "l", "a", "l + half")
-    out.close(2)
+    out.open("static inline %s %s(%s)" % ("int64_t" if arg else v.operand.host, name, parameters))
+    half = lanes // 2
+    while half > 1:  # loops of known lengths, so that the lanes stay in vector registers
+        out.open("for (int64_t l = 0; l < %d; ++l)" % half)
+        _merge_one(out, v, "a", "l", "a", "l + %d" % half)
+        out.close()
+        half //= 2
+    if half:
+        _merge_one(out, v, "a", "0", "a", "1")
     out.add("return %s[0];" % ("a_at" if arg else "a"))
     out.close()
     return Fold(name, out.text())

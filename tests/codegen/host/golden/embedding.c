@@ -29,13 +29,13 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
     {
       for (int64_t i0 = 0; i0 < 6; ++i0) {
         const int64_t v0 = b0[i0];  // load_0
-        const float* const p1 = b1;
+        const int64_t x1 = v0;  // gather_0
+        const _Bool y1 = (uint64_t)x1 >= (uint64_t)10;
+        bad |= y1;
+        const float* const p1 = b1 + (y1 ? 0 : x1) * 4;
 #pragma GCC ivdep
         for (int64_t j = 0; j < 4; ++j) /* vector */ {
-          const int64_t x1 = v0;  // gather_0
-          const _Bool y1 = (uint64_t)x1 >= (uint64_t)10;
-          bad |= y1;
-          const float v1 = p1[j + (y1 ? 0 : x1) * 4];
+          const float v1 = p1[j];  // gather_0
           r2[j] = (r2[j] + v1);
         }
       }
@@ -65,14 +65,14 @@ static int32_t nest1(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const int64_t f = first * t->tile1;
   const int64_t c = Min(last * t->tile1, 4) - f;
   {
-    const float* const p1 = b1 + f;
+    const int64_t x1 = 2;  // gather_0
+    const _Bool y1 = (uint64_t)x1 >= (uint64_t)10;
+    bad |= y1;
+    const float* const p1 = b1 + f + (y1 ? 0 : x1) * 4;
     float* const p2 = b2 + f;
 #pragma GCC ivdep
     for (int64_t j = 0; j < c; ++j) /* vector */ {
-      const int64_t x1 = 2;  // gather_0
-      const _Bool y1 = (uint64_t)x1 >= (uint64_t)10;
-      bad |= y1;
-      const float v1 = p1[j + (y1 ? 0 : x1) * 4];
+      const float v1 = p1[j];  // gather_0
       p2[j] = v1;  // store_0
     }
   }

@@ -24,21 +24,41 @@ typedef struct {
   int64_t w1;  // offset of tensor 1 in the workspace
 } Tiling;
 
-static float FoldMax_float32_32(float* a) {
-  for (int64_t half = 16; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) {
-      a[l] = (a[l] < a[l + half] ? a[l + half] : a[l]);
-    }
+static inline float FoldMax_float32_16(float* a) {
+  for (int64_t l = 0; l < 8; ++l) {
+    a[l] = (a[l] < a[l + 8] ? a[l + 8] : a[l]);
   }
+  for (int64_t l = 0; l < 4; ++l) {
+    a[l] = (a[l] < a[l + 4] ? a[l + 4] : a[l]);
+  }
+  for (int64_t l = 0; l < 2; ++l) {
+    a[l] = (a[l] < a[l + 2] ? a[l + 2] : a[l]);
+  }
+  a[0] = (a[0] < a[1] ? a[1] : a[0]);
   return a[0];
 }
 
-static float FoldMin_float32_32(float* a) {
-  for (int64_t half = 16; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) {
-      a[l] = (a[l + half] < a[l] ? a[l + half] : a[l]);
-    }
+static inline int32_t Lanes(int32_t lanes, int32_t rest) {
+#ifdef __AVX2__
+  (void)rest;
+  return lanes;
+#else
+  (void)lanes;
+  return rest;
+#endif
+}
+
+static inline float FoldMin_float32_16(float* a) {
+  for (int64_t l = 0; l < 8; ++l) {
+    a[l] = (a[l + 8] < a[l] ? a[l + 8] : a[l]);
   }
+  for (int64_t l = 0; l < 4; ++l) {
+    a[l] = (a[l + 4] < a[l] ? a[l + 4] : a[l]);
+  }
+  for (int64_t l = 0; l < 2; ++l) {
+    a[l] = (a[l + 2] < a[l] ? a[l + 2] : a[l]);
+  }
+  a[0] = (a[1] < a[0] ? a[1] : a[0]);
   return a[0];
 }
 
@@ -52,23 +72,26 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   for (int64_t item = first; item < last; ++item) {
     float r1;
     {
-      float r1l[32];
-      for (int64_t l = 0; l < 32; ++l) { r1l[l] = (-__builtin_inff()); }
+      float r1l[16];
+      for (int64_t l = 0; l < 16; ++l) { r1l[l] = (-__builtin_inff()); }
       const float* const p0 = b0 + i0 * 35;
       int64_t j = 0;
-      for (; j + 32 <= 35; j += 32) {
+      for (; j + 16 <= 35; j += 16) {
 #pragma GCC ivdep
-        for (int64_t l = 0; l < 32; ++l) /* vector */ {
+        for (int64_t l = 0; l < 16; ++l) /* vector */ {
           const float v0 = p0[(j + l)];  // load_0
           r1l[l] = (r1l[l] < v0 ? v0 : r1l[l]);
         }
       }
+      if (j < 35) {
+        const int32_t rest = (int32_t)(35 - j);
 #pragma GCC ivdep
-      for (int64_t l = 0; l < 35 - j; ++l) /* vector */ {
-        const float v0 = p0[(j + l)];  // load_0
-        r1l[l] = (r1l[l] < v0 ? v0 : r1l[l]);
+        for (int32_t l = 0; l < Lanes(16, rest); ++l) /* vector */ {
+          const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
+          r1l[l] = l < rest ? (r1l[l] < v0 ? v0 : r1l[l]) : r1l[l];
+        }
       }
-      r1 = FoldMax_float32_32(r1l);
+      r1 = FoldMax_float32_16(r1l);
     }
     b2[i0] = r1;  // store_0
     ++i0;
@@ -126,23 +149,26 @@ static int32_t nest2(void* const* gm, char* workspace, const Tiling* t, int64_t 
   for (int64_t item = first; item < last; ++item) {
     float r1;
     {
-      float r1l[32];
-      for (int64_t l = 0; l < 32; ++l) { r1l[l] = __builtin_inff(); }
+      float r1l[16];
+      for (int64_t l = 0; l < 16; ++l) { r1l[l] = __builtin_inff(); }
       const float* const p0 = b0;
       int64_t j = 0;
-      for (; j + 32 <= 35; j += 32) {
+      for (; j + 16 <= 35; j += 16) {
 #pragma GCC ivdep
-        for (int64_t l = 0; l < 32; ++l) /* vector */ {
+        for (int64_t l = 0; l < 16; ++l) /* vector */ {
           const float v0 = p0[(j + l)];  // max_1
           r1l[l] = (v0 < r1l[l] ? v0 : r1l[l]);
         }
       }
+      if (j < 35) {
+        const int32_t rest = (int32_t)(35 - j);
 #pragma GCC ivdep
-      for (int64_t l = 0; l < 35 - j; ++l) /* vector */ {
-        const float v0 = p0[(j + l)];  // max_1
-        r1l[l] = (v0 < r1l[l] ? v0 : r1l[l]);
+        for (int32_t l = 0; l < Lanes(16, rest); ++l) /* vector */ {
+          const float v0 = l < rest ? p0[(j + l)] : 0;  // max_1
+          r1l[l] = l < rest ? (v0 < r1l[l] ? v0 : r1l[l]) : r1l[l];
+        }
       }
-      r1 = FoldMin_float32_32(r1l);
+      r1 = FoldMin_float32_16(r1l);
     }
     b2[0] = r1;  // min_0_kept
   }

@@ -8,22 +8,48 @@ typedef struct {
   int64_t items0;  // items
 } Tiling;
 
-static float FoldMax_float32_32(float* a) {
-  for (int64_t half = 16; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) {
-      a[l] = (a[l] < a[l + half] ? a[l + half] : a[l]);
-    }
+static inline float FoldMax_float32_32(float* a) {
+  for (int64_t l = 0; l < 16; ++l) {
+    a[l] = (a[l] < a[l + 16] ? a[l + 16] : a[l]);
   }
+  for (int64_t l = 0; l < 8; ++l) {
+    a[l] = (a[l] < a[l + 8] ? a[l + 8] : a[l]);
+  }
+  for (int64_t l = 0; l < 4; ++l) {
+    a[l] = (a[l] < a[l + 4] ? a[l + 4] : a[l]);
+  }
+  for (int64_t l = 0; l < 2; ++l) {
+    a[l] = (a[l] < a[l + 2] ? a[l + 2] : a[l]);
+  }
+  a[0] = (a[0] < a[1] ? a[1] : a[0]);
   return a[0];
 }
 
-static float FoldSum_float32_32(float* a) {
-  for (int64_t half = 16; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) {
-      a[l] = (a[l] + a[l + half]);
-    }
+static inline float FoldSum_float32_32(float* a) {
+  for (int64_t l = 0; l < 16; ++l) {
+    a[l] = (a[l] + a[l + 16]);
   }
+  for (int64_t l = 0; l < 8; ++l) {
+    a[l] = (a[l] + a[l + 8]);
+  }
+  for (int64_t l = 0; l < 4; ++l) {
+    a[l] = (a[l] + a[l + 4]);
+  }
+  for (int64_t l = 0; l < 2; ++l) {
+    a[l] = (a[l] + a[l + 2]);
+  }
+  a[0] = (a[0] + a[1]);
   return a[0];
+}
+
+static inline int32_t Lanes(int32_t lanes, int32_t rest) {
+#ifdef __AVX2__
+  (void)rest;
+  return lanes;
+#else
+  (void)lanes;
+  return rest;
+#endif
 }
 
 // softmax_0: mode row, items over (z0: 5), innermost z1
@@ -31,7 +57,7 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const _Bool one = 200 == 1;
   const float* const b0 = (const float*)(gm[0]);
   float* const b10 = (float*)(gm[1]);
-  float u7[200];
+  float u7[232];
   const int64_t first = block * t->per0;
   const int64_t last = Min(first + t->per0, t->items0);
   int64_t i0 = first;
@@ -49,10 +75,13 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
           r1l[l] = (r1l[l] < v0 ? v0 : r1l[l]);
         }
       }
+      if (j < 200) {
+        const int32_t rest = (int32_t)(200 - j);
 #pragma GCC ivdep
-      for (int64_t l = 0; l < 200 - j; ++l) /* vector */ {
-        const float v0 = p0[(j + l)];  // load_0
-        r1l[l] = (r1l[l] < v0 ? v0 : r1l[l]);
+        for (int32_t l = 0; l < Lanes(32, rest); ++l) /* vector */ {
+          const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
+          r1l[l] = l < rest ? (r1l[l] < v0 ? v0 : r1l[l]) : r1l[l];
+        }
       }
       r1 = FoldMax_float32_32(r1l);
     }
@@ -75,16 +104,19 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
           r8l[l] = (r8l[l] + v7);
         }
       }
+      if (j < 200) {
+        const int32_t rest = (int32_t)(200 - j);
 #pragma GCC ivdep
-      for (int64_t l = 0; l < 200 - j; ++l) /* vector */ {
-        const float v0 = p0[(j + l)];  // load_0
-        const float v2 = v0 - r1;  // sub_0
-        const float v3 = __builtin_fabsf(v2);  // abs_0
-        const float v4 = __builtin_sqrtf(v3);  // sqrt_0
-        const float v6 = v4 + 1.0f;  // add_0
-        const float v7 = v4 / v6;  // div_0
-        u7[(j + l)] = v7;
-        r8l[l] = (r8l[l] + v7);
+        for (int32_t l = 0; l < Lanes(32, rest); ++l) /* vector */ {
+          const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
+          const float v2 = v0 - r1;  // sub_0
+          const float v3 = __builtin_fabsf(v2);  // abs_0
+          const float v4 = __builtin_sqrtf(v3);  // sqrt_0
+          const float v6 = v4 + 1.0f;  // add_0
+          const float v7 = v4 / v6;  // div_0
+          u7[(j + l)] = v7;
+          r8l[l] = l < rest ? (r8l[l] + v7) : r8l[l];
+        }
       }
       r8 = FoldSum_float32_32(r8l);
     }

@@ -48,12 +48,11 @@ typedef struct {
   int64_t w0;  // offset of tensor 0 in the workspace
 } Tiling;
 
-static float FoldSum_float32_4(float* a) {
-  for (int64_t half = 2; half > 0; half /= 2) {
-    for (int64_t l = 0; l < half; ++l) {
-      a[l] = (a[l] + a[l + half]);
-    }
+static inline float FoldSum_float32_4(float* a) {
+  for (int64_t l = 0; l < 2; ++l) {
+    a[l] = (a[l] + a[l + 2]);
   }
+  a[0] = (a[0] + a[1]);
   return a[0];
 }
 
