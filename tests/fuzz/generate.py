@@ -31,7 +31,8 @@ _UNARY = (
     ("tf.exp(tf.minimum({a}, 2.0))", False),
     ("tf.math.log1p(tf.abs({a}))", False),
     ("tf.sqrt(tf.abs({a}) + 0.5)", False),
-    ("tf.math.rsqrt(tf.abs({a}) + 1.0)", False),
+    # of an infinite value TensorFlow's gives NaN (docs/numerics.md)
+    ("tf.math.rsqrt(tf.minimum(tf.abs({a}), 1e6) + 1.0)", False),
     ("tf.nn.softplus({a})", False),
     ("tf.math.erf({a})", False),
     ("{a} * 0.5", True),
