@@ -225,6 +225,21 @@ def test_tile(multiples):
     check(lambda t: tf.tile(tf.abs(t["x"]), multiples) + 1.0, {"x": floats(3, 2)}, "Tile", x=(None, 2))
 
 
+def test_a_tiled_mask_selects_from_what_has_a_dim_of_its_own():
+    """Multi-head attention: the mask of each sequence is tiled for the heads, and only the Select says that
+    the scores, whose first dim is known at run time, are as many."""
+
+    def build():
+        x, mask = v1.placeholder(tf.float32, [None, 3, 5], "x"), v1.placeholder(tf.float32, [None, 5], "m")
+        tiled = tf.tile(tf.expand_dims(tf.abs(mask), 1), [4, 3, 1])
+        kept = v1.where(tf.equal(tiled, 1.0), x / 3.0, tf.ones_like(x) * 2.0 - 9.0)
+        return dict(x=x, m=mask), tf.nn.softmax(kept) * tiled
+
+    feeds = [dict(x=floats(4 * n, 3, 5), m=np.eye(5, dtype=np.float32)[:n]) for n in (2, 1)]
+    region = one_region(plan_against_tf(build, feeds, close=True), "Tile", "Fill", "Mul", "Select", "Softmax")
+    assert len(region.fused.graphs) == 1 and not region.fused.graphs[0].of_type("Workspace")
+
+
 def test_pads():
     x = floats(3, 4)
     check(lambda t: tf.pad(tf.abs(t["x"]), [[0, 0], [2, 1]]) + 1.0, {"x": x}, "Pad", graphs=3, x=(None, 4))

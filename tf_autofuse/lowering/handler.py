@@ -33,7 +33,15 @@ from tf_autofuse.ops.numpy_handler import evaluate_call, result_dtype
 from tf_autofuse.ops.schema import OpHandler, Refusal
 from tf_autofuse.ops.table import missing_form
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, is_static, known_equal, maximum, minimum, product
+from tf_autofuse.symbolic.size import (
+    Size,
+    is_static,
+    is_symbol,
+    known_equal,
+    maximum,
+    minimum,
+    product,
+)
 
 HALVES = (FLOAT16, BFLOAT16)
 #: What a size may be cast to while compiling: dtypes that hold it, or round it as a Cast does.
@@ -121,6 +129,11 @@ class LoopHandler(OpHandler):
         dims = args[0].dims
         for arg in args[1:]:
             dims = self.broadcast_dims(dims, arg.dims)
+        fills = [constant_of(v) for v in values]
+        if all(fill is not None for fill in fills):
+            return self.builder.broadcast(
+                self.call(asc_type, *fills, dtype=dtype, **attrs), dims, self._origin
+            )
         pairs = tuple(sorted(attrs.items()))
         self.made += 1
         if self._low is not None and not self._enhances(asc_type):
@@ -200,7 +213,8 @@ class LoopHandler(OpHandler):
         if is_static(a) and is_static(b):
             raise Refusal("Dims %d and %d must be equal: the op does not broadcast." % (a, b))
         self.guards.append(Guard("eq", a, b, self._name))
-        if is_static(b):
+        # The one that says more stands for both: views can cut 4 * s0 where they could not cut s1.
+        if is_static(b) or (is_symbol(a) and not is_symbol(b)):
             a, b = b, a
         self._equal[b] = a
 

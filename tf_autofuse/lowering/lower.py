@@ -122,6 +122,11 @@ _SIZES = NodeVerdict(reasons.SIZES, "its value is known from the dims of tensors
 _OUTPUT_OUTSIDE = NodeVerdict(reasons.OUTPUT_OUTSIDE, "an op that is not fused reads an output of it")
 
 
+class _OnlyConstants(Refused):
+    def __init__(self):
+        super().__init__(reasons.CONSTANT_INPUTS, "all of its inputs are constants")
+
+
 class _Lowering:
     def __init__(self, view, config, target, refused, forced):
         self.view = view
@@ -303,8 +308,10 @@ class _Lowering:
             if inner is not None and source not in self.realized and inner not in inlined:
                 if constant_of(inner.expr) is None or self.goes_along(source):
                     inlined.append(inner)
-        if row.kind != "fill" and all(constant_of(a) is not None for a in args):
-            raise Refused(reasons.CONSTANT_INPUTS, "all of its inputs are constants")
+        filled = row.kind != "fill" and all(constant_of(a) is not None for a in args)
+        # TF's folding cannot make a fill of run-time dims.
+        if filled and (row.kind != "elementwise" or all(is_static(d) for a in args for d in a.dims)):
+            raise _OnlyConstants()
         wide = [a.dtype for a in args if a.dtype in HALVES] if row.computes else []
         self.handler.begin(node, ref.name, ref.op, self.low.dtype if low else (wide[0] if wide else None))
         hard = False
@@ -320,6 +327,8 @@ class _Lowering:
         else:
             exprs.append(lower_fill(self, ref, args))
         exprs = [expr and self.settle(ref, port, expr) for port, expr in enumerate(exprs)]
+        if filled and (len(exprs) > 1 or constant_of(exprs[0]) is None):
+            raise _OnlyConstants()
         ports = self.stored_ports(node, exprs) if row.computes else (0,) if len(exprs) == 1 else ()
         loads = frozenset(arg.tensor for arg in args if isinstance(arg, Load))
         gathered = frozenset([args[0].tensor] if row.kind == "gather" else ())

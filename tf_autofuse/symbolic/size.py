@@ -119,6 +119,11 @@ def is_static(size: Size) -> bool:
     return not isinstance(size, SizeExpr)
 
 
+def is_symbol(size: Size) -> bool:
+    """Whether the size is one symbol and no more."""
+    return not is_static(size) and symbols_of(size) == {str(size)}
+
+
 def floor_div(a: Size, b: Size) -> Size:
     """floor(a / b); 0 where b is 0, as at run time."""
     if is_static(a) and is_static(b):
