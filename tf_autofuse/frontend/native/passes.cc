@@ -9,6 +9,7 @@
 
 #include "activation.h"
 #include "analysis.h"
+#include "branches.h"
 #include "edits.h"
 #include "fold.h"
 #include "keep_on_device.h"
@@ -89,8 +90,11 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
 
   std::unique_ptr<Graph> graph(new Graph((*options.graph)->flib_def()));
   tensorflow::CopyGraph(**options.graph, graph.get());
-  if (FoldingAllowed(options.session_options->config) && NeedsFolding(*graph)) {
-    TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
+  if (FoldingAllowed(options.session_options->config)) {
+    if (NeedsFolding(*graph)) TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
+    if (FoldBranches(graph.get()) && NeedsFolding(*graph)) {
+      TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
+    }
   }
   GraphAnalysis analysis;
   TF_RETURN_IF_ERROR(analysis.Build(*graph));

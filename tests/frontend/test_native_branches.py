@@ -1,0 +1,132 @@
+"""Branches that no run takes: gone where their predicate is a constant, and nobody may notice but by speed.
+
+Every graph runs plainly and with a pass that fuses greedily; fused nodes have no kernel and run their
+original ops, so that each result must be TensorFlow's to the bit.
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.frontend.native_session import Recorder, config, greedy_edits, run_with_graph, same_bits, v1
+
+pytestmark = pytest.mark.tensorflow
+FLOW = {"Switch", "Merge", "RefSwitch", "RefMerge"}
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def x_feed():
+    x = v1.placeholder(tf.float32, [None, 4], name="x")
+    return x, {x: np.random.RandomState(1).randn(3, 4).astype("f")}
+
+
+def ops_of(native, fetches, feeds=None, prepare=None):
+    """The ops of the graph that Python gets, once the results are known to be TensorFlow's."""
+    results, seen = [], Recorder(greedy_edits)
+    for entry in (None, "AutofuseOptimizer"):
+        if entry:
+            seen.install()
+            native.set_strict(True)
+        with v1.Session(config=config(entry, grappler=False)) as session:
+            if prepare is not None:
+                session.run(prepare)
+            results.append([run_with_graph(session, fetches, feeds)[0] for _ in range(2)])
+    for a, b in zip(*map(tf.nest.flatten, results)):
+        assert same_bits(a, b)
+    return seen.columns[-1]["ops"]
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_decided_cond_is_its_branch(native, value):
+    x, feeds = x_feed()
+    before = tf.exp(tf.abs(x))
+    useless = tf.reduce_sum(before, 0)
+
+    def yes():
+        inner = v1.cond(tf.constant(False), lambda: tf.tan(before), lambda: tf.sqrt(before))
+        return inner + 1.0
+
+    result = v1.cond(tf.constant(value), yes, lambda: tf.negative(before) * tf.abs(useless))
+    ops = ops_of(native, tf.sigmoid(tf.exp(result)), feeds)
+    assert not FLOW.intersection(ops) and "Tan" not in ops
+    # What only the dead branch reads does not run either.
+    assert ("Sum" in ops) != value and ("Sqrt" in ops) == value
+    assert "Identity" not in ops
+
+
+def test_several_outputs_and_which_branch_it_was(native):
+    x, feeds = x_feed()
+    no, yes = tf.raw_ops.Switch(data=x, pred=tf.constant(False))
+    merge = tf.raw_ops.Merge(inputs=[tf.exp(yes), tf.abs(no) + 1.0])
+    ops = ops_of(native, [tf.sqrt(merge.output) * 2.0, merge.value_index + 5, no], feeds)
+    assert not FLOW.intersection(ops) and "Exp" not in ops
+
+
+def test_an_order_is_kept(native):
+    """State in the dead branch stays as it is; a control edge to and from what goes still orders."""
+    x, feeds = x_feed()
+    counter = v1.get_variable("counter", initializer=0.0, use_resource=True)
+    taken, first = tf.constant(True), counter.assign_add(1.0)
+    with tf.control_dependencies([first]):
+        no, yes = tf.raw_ops.Switch(data=x, pred=taken)
+    with tf.control_dependencies([tf.identity(no)]):
+        never = counter.assign_add(100.0)
+    with tf.control_dependencies([no]):  # the Switch itself runs
+        second = counter.assign_add(10.0)
+    with tf.control_dependencies([never]):
+        dead = tf.abs(no) * 3.0
+    merged = tf.raw_ops.Merge(inputs=[dead, tf.exp(yes)]).output
+    with tf.control_dependencies([merged, second]):
+        read = tf.abs(counter.read_value()) + 1.0
+    ops = ops_of(native, [tf.sqrt(merged) + 1.0, read], feeds, prepare=counter.initializer)
+    assert not FLOW.intersection(ops)
+    assert ops.count("AssignAddVariableOp") == 2
+
+
+def test_what_cannot_be_told_stays(native):
+    x, feeds = x_feed()
+    choice = v1.placeholder_with_default(True, [], name="choice")
+    result = v1.cond(choice, lambda: tf.exp(tf.abs(x)), lambda: tf.abs(x) * 2.0)
+    assert "Switch" in ops_of(native, tf.sqrt(result) + 1.0, {**feeds, choice: False})
+    # Three ways, of which one is decided: the Merge still has two.
+    no, yes = tf.raw_ops.Switch(data=x, pred=choice)
+    dead, live = tf.raw_ops.Switch(data=x, pred=tf.constant(True))
+    merged = tf.raw_ops.Merge(inputs=[tf.exp(no), tf.abs(yes) + 2.0, tf.tan(dead)]).output
+    assert "Tan" in ops_of(native, tf.sqrt(merged) + tf.abs(live), {**feeds, choice: False})
+
+
+def test_a_dead_fetch_stays_an_error(native):
+    x, feeds = x_feed()
+    dead = tf.abs(tf.raw_ops.Switch(data=x, pred=tf.constant(True)).output_false) + 1.0
+    Recorder(greedy_edits).install()
+    with v1.Session(config=config(grappler=False)) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not have value"):
+            session.run(dead, feeds)
+
+
+def test_loops_around_and_inside(native):
+    x, feeds = x_feed()
+
+    def body(i, a):
+        taken = v1.cond(tf.constant(True), lambda: tf.exp(tf.abs(a)) * 0.1, lambda: tf.tan(a))
+        return i + 1, taken + 0.5
+
+    inside = tf.while_loop(lambda i, a: i < 3, body, (0, x))[1]
+    ops_of(native, tf.abs(inside) + 1.0, feeds)
+    # A whole loop in a branch that is not taken.
+    loop = v1.cond(
+        tf.constant(False), lambda: tf.while_loop(lambda a: tf.reduce_sum(a) < 9.0, lambda a: a + 1.0, (x,)),
+        lambda: tf.exp(x) + 1.0)
+    ops_of(native, tf.abs(loop) + 1.0, feeds)
+
+
+def test_gradients_through_a_decided_cond(native):
+    x, feeds = x_feed()
+    result = v1.cond(tf.constant(False), lambda: tf.tan(x), lambda: tf.exp(tf.abs(x)) * 2.0)
+    ops = ops_of(native, [result, tf.gradients(result, x)[0]], feeds)
+    assert not FLOW.intersection(ops) and "Tan" not in ops
