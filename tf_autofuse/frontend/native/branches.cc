@@ -38,8 +38,8 @@ const Edge* DataInput(const Node* node, int index) {
   return node->input_edge(index, &edge).ok() ? edge : nullptr;
 }
 
-// The Const that the node is, or shows through Identities; null where there is none, or where something orders
-// it: it may then be of a loop's frame.
+// The Const that the node is, or shows through Identities; null where there is none, or where something
+// orders it: it may then be of a loop's frame.
 const Node* ConstantBehind(const Node* node) {
   while (node->IsIdentity() && !HasControlInput(node)) {
     const Edge* edge = DataInput(node, 0);
