@@ -80,6 +80,8 @@ def test_an_order_is_kept(native):
         second = counter.assign_add(10.0)
     with tf.control_dependencies([never]):
         dead = tf.abs(no) * 3.0
+    with tf.control_dependencies([first]):  # an order keeps no Merge alive
+        dead = tf.raw_ops.Merge(inputs=[dead, tf.exp(no)]).output
     merged = tf.raw_ops.Merge(inputs=[dead, tf.exp(yes)]).output
     with tf.control_dependencies([merged, second]):
         read = tf.abs(counter.read_value()) + 1.0
