@@ -46,11 +46,12 @@ static inline double af_wide_log_sum(double k, double f) {
   return af_fma_f64(k, 0x1.62e42fefa39efp-1, s * af_fma_f64(z, af_poly_wide_atanh_rest_f64(z), 2.0));
 }
 
+/* Denormals are scaled by 2^23. */
 static inline float af_log_f32(float x) {
-  const float scaled = x < 0x1p-126f ? x * 0x1p23f : x;
+  const int32_t up = x < 0x1p-126f ? 23 : 0;
   int32_t k;
-  const float m = af_split_f32(scaled, &k);
-  const float sum = af_log_sum_f32((float)k - (x < 0x1p-126f ? 23.0f : 0.0f), m - 1.0f);
+  const float m = af_split_f32(x * af_power_of_two_f32(up), &k);
+  const float sum = af_log_sum_f32((float)(k - up), m - 1.0f);
   const float finite = x > 0 ? sum : x == 0 ? -__builtin_inff() : af_nan_f32();
   return x < __builtin_inff() ? finite : x;
 }
@@ -64,17 +65,17 @@ static inline double af_log_f64(double x) {
   return x < __builtin_inf() ? finite : x;
 }
 
+/* What is lost is at most 1, so that of 2^60 and more it is too small to count, however it is scaled. */
 static inline float af_log1p_f32(float x) {
   const float u = 1.0f + x;
   const float lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
   int32_t k;
   const float m = af_split_f32(u, &k);
   const float scale = af_power_of_two_f32(k < 60 ? -k : -60);
-  const float f = k == 0 ? x : m - 1.0f + (k < 60 ? lost * scale : 0.0f);
+  const float f = k == 0 ? x : m - 1.0f + lost * scale;
   const float sum = af_log_sum_f32((float)k, f);
   const float finite = x > -1.0f ? sum : x == -1.0f ? -__builtin_inff() : af_nan_f32();
-  const float all = x < __builtin_inff() ? finite : x;
-  return __builtin_fabsf(x) < 0x1p-40f ? x : all;
+  return __builtin_copysignf(x < __builtin_inff() ? finite : x, x);
 }
 
 static inline double af_log1p_f64(double x) {

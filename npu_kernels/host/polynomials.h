@@ -38,39 +38,35 @@ static inline float af_poly_log_rest_f32(float z) {
   return p;
 }
 
-/* erf(x) = x + x P(x^2), x <= 1: relative error 2^-29.2. */
-static inline float af_poly_erf_small_f32(float z) {
-  float p = 0x1.496d9ep-14f;
-  p = af_fma_f32(p, z, -0x1.a3f86cp-11f);
-  p = af_fma_f32(p, z, 0x1.5405ecp-8f);
-  p = af_fma_f32(p, z, -0x1.b7f916p-6f);
-  p = af_fma_f32(p, z, 0x1.ce2cf8p-4f);
-  p = af_fma_f32(p, z, -0x1.81273ep-2f);
+/* tanh(u) = u + u^3 P(u^2), |u| <= 3/8 log(2): relative error 2^-27.9. */
+static inline float af_poly_tanh_small_f32(float z) {
+  float p = -0x1.a3a580p-5f;
+  p = af_fma_f32(p, z, 0x1.10d950p-3f);
+  p = af_fma_f32(p, z, -0x1.555506p-2f);
+  return p;
+}
+
+/* -log(1 - erf(x)) = x + x P(x), 0 <= x <= 3.93: relative error 2^-26.9. */
+static inline float af_poly_erf_decay_f32(float z) {
+  float p = -0x1.3692e8p-17f;
+  p = af_fma_f32(p, z, 0x1.ed698ep-14f);
+  p = af_fma_f32(p, z, -0x1.4bc94ap-11f);
+  p = af_fma_f32(p, z, 0x1.b50040p-10f);
+  p = af_fma_f32(p, z, -0x1.5062eap-13f);
+  p = af_fma_f32(p, z, -0x1.39cdc0p-6f);
+  p = af_fma_f32(p, z, 0x1.a4fa5ep-4f);
+  p = af_fma_f32(p, z, 0x1.45f2fap-1f);
   p = af_fma_f32(p, z, 0x1.06eba8p-3f);
   return p;
 }
 
-/* tanh(x) = x + x^3 P(x^2), |x| <= 0.55: relative error 2^-28.0. */
-static inline float af_poly_tanh_rest_f32(float z) {
-  float p = -0x1.9ab7dep-8f;
-  p = af_fma_f32(p, z, 0x1.59293ep-6f);
-  p = af_fma_f32(p, z, -0x1.b92646p-5f);
-  p = af_fma_f32(p, z, 0x1.110d1ap-3f);
-  p = af_fma_f32(p, z, -0x1.55554ap-2f);
-  return p;
-}
-
-/* log(1 - erf(x)) = P(x), 0.95 <= x <= 4.01: relative error 2^-26.7. */
-static inline float af_poly_erf_large_f32(float z) {
-  float p = -0x1.e17664p-23f;
-  p = af_fma_f32(p, z, -0x1.366a22p-16f);
-  p = af_fma_f32(p, z, 0x1.ba757cp-12f);
-  p = af_fma_f32(p, z, -0x1.0f3a58p-8f);
-  p = af_fma_f32(p, z, 0x1.9ac298p-6f);
-  p = af_fma_f32(p, z, -0x1.bb58bcp-4f);
-  p = af_fma_f32(p, z, -0x1.444842p-1f);
-  p = af_fma_f32(p, z, -0x1.2127d2p+0f);
-  p = af_fma_f32(p, z, 0x1.7035e2p-13f);
+/* exp(r) - 1 = r + r^2 P(r), |r| <= log(2)/2: relative error 2^-25.8. */
+static inline float af_poly_decay_f32(float z) {
+  float p = 0x1.6becc2p-10f;
+  p = af_fma_f32(p, z, 0x1.1227eep-7f);
+  p = af_fma_f32(p, z, 0x1.555674p-5f);
+  p = af_fma_f32(p, z, 0x1.5554b0p-3f);
+  p = af_fma_f32(p, z, 0x1.fffffep-2f);
   return p;
 }
 
