@@ -105,6 +105,7 @@ class Config:
     target: str = _default("target")
     cache_dir: str = _default("cache_dir")
     cache_size: int = _default("cache_size")
+    tensor_memory: int = _default("tensor_memory")
     strict: bool = _default("strict")
     build: str = _default("build")
     twin_check: bool = _default("twin_check")

@@ -3,11 +3,13 @@
 #include <pybind11/stl.h>
 
 #include "columns.h"
+#include "keep_memory.h"
 #include "kernel_meta.h"
 #include "kernel_registry.h"
 #include "npu.h"
 #include "options.h"
 #include "python_bridge.h"
+#include "tensor_memory.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/graph/graph_constructor.h"
 
@@ -110,6 +112,18 @@ py::dict Stats() {
   return result;
 }
 
+py::dict Memory() {
+  const TensorMemory::Counts counts = TensorMemory::Global().counts();
+  py::dict result;
+  result["in_use"] = counts.in_use;
+  result["kept"] = counts.kept;
+  result["peak"] = counts.peak;
+  result["most"] = counts.most;
+  result["mapped"] = counts.mapped;
+  result["reused"] = counts.reused;
+  return result;
+}
+
 // A graph as a pass sees it, from a serialized GraphDef.
 struct ParsedGraph {
   explicit ParsedGraph(const std::string& bytes)
@@ -178,6 +192,7 @@ Status ResolveKernel(const std::string& key, const std::string& asc_graph, bool*
 PYBIND11_MODULE(_native, m) {
   m.doc() = "TF-AutoFuse's graph passes, the AscBackend op and the kernels of this process.";
   m.attr("EDIT_FORMAT") = 2;  // 2: edits with op "Const"
+  m.attr("LEAST_KEPT") = size_t{TensorMemory::kLeast};
   m.def(
       "set_graph_pass", [](const py::object& f) { SetHookFromPython(Hook::kGraphPass, f); },
       py::arg("callable"),
@@ -230,6 +245,15 @@ PYBIND11_MODULE(_native, m) {
       py::arg("runtime"), py::arg("acl"), py::arg("device"),
       "Kernels with a device binary run on this device of libascendcl (`acl`), through the NPU runtime's "
       "library. RuntimeError says what is wrong.");
+  m.def(
+      "keep_memory", [](unsigned long long bytes) { BytesToKeep() = bytes; }, py::arg("bytes"),
+      "Called from the graph pass: the most bytes of freed tensors that sessions keep, if something is fused "
+      "in this graph. Not called: its session keeps none.");
+  m.def("memory", &Memory,
+        "Of the large tensors of sessions that keep memory: bytes in_use and kept, peak (in use at one time "
+        "within the last seconds), most (mapped at one time, ever); blocks handed out: mapped, reused.");
+  m.def("chosen_malloc", &ChosenMalloc,
+        "What the user has chosen for malloc, for which sessions keep nothing; '': nothing.");
   m.def("stats", &Stats,
         "Counters by kernel key: calls, plans, fallbacks, errors, run_ns, last {dims, block_dim, refused}.");
   m.def("reset_stats", [] {

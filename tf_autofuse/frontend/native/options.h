@@ -20,6 +20,12 @@ inline Options& GlobalOptions() {
   return *options;
 }
 
+// The most bytes of freed tensors to keep, as Python says it for the graph that this thread is at.
+inline unsigned long long& BytesToKeep() {
+  thread_local unsigned long long bytes = 0;
+  return bytes;
+}
+
 }  // namespace autofuse
 
 #endif  // TF_AUTOFUSE_NATIVE_OPTIONS_H_

@@ -12,6 +12,7 @@
 #include "branches.h"
 #include "edits.h"
 #include "fold.h"
+#include "keep_memory.h"
 #include "keep_on_device.h"
 #include "options.h"
 #include "python_bridge.h"
@@ -102,6 +103,7 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
   shapes.Infer();
 
   std::vector<Edit> edits;
+  BytesToKeep() = 0;
   TF_RETURN_IF_ERROR(CallGraphPass(analysis, shapes, context, &edits));
 
   *calls = ShapesOfCalls(analysis, shapes);
@@ -122,6 +124,7 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
     TF_RETURN_IF_ERROR(KeepOnDevice(graph.get()));
     TF_RETURN_IF_ERROR(CheckAcyclic(*graph));
     *options.graph = std::move(graph);
+    if (options.device_set != nullptr) KeepMemory(*options.device_set, BytesToKeep());
   }
   TF_RETURN_IF_ERROR(CallReport(rejections));
   return Dump("after", **options.graph, options.flib_def, context);

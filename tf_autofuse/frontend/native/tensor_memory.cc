@@ -1,0 +1,195 @@
+#include "tensor_memory.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace autofuse {
+
+namespace {
+
+using Guard = std::lock_guard<std::mutex>;
+
+int64_t CoarseSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec;
+}
+
+}  // namespace
+
+constexpr size_t TensorMemory::kLeast;
+constexpr size_t TensorMemory::kPage;
+
+TensorMemory& TensorMemory::Global() {
+  static TensorMemory* memory = [] {
+    pthread_atfork([] { Global().Lock(); }, [] { Global().Unlock(); }, [] { Global().Unlock(); });
+    return new TensorMemory(&CoarseSeconds);
+  }();
+  return *memory;
+}
+
+// Whole pages and at most an eighth more than asked for, so that there are few classes.
+size_t TensorMemory::Rounded(size_t bytes) {
+  const size_t step = std::max(kPage, (size_t{1} << (63 - __builtin_clzll(bytes))) / kSteps);
+  return (bytes + step - 1) / step * step;
+}
+
+// All blocks of a class serve what was rounded to the class's least size.
+int TensorMemory::ClassOf(size_t size) {
+  const int power = 63 - __builtin_clzll(size);
+  return power * kSteps + static_cast<int>((size >> (power - 3)) & (kSteps - 1));
+}
+
+void TensorMemory::Unmap(const Blocks& blocks) {
+  for (Block* block : blocks) {
+    munmap(block->address, block->size);
+    delete block;
+  }
+}
+
+// A kept block of this size, or of up to double the size.
+TensorMemory::Block* TensorMemory::Find(size_t size) {
+  const int least = ClassOf(size);
+  for (int c = least; c <= std::min(least + kSteps, kClasses - 1); ++c) {
+    if (classes_[c] != nullptr) return classes_[c];
+  }
+  return nullptr;
+}
+
+void TensorMemory::Keep(Block* block) {
+  Block*& first = classes_[ClassOf(block->size)];
+  block->kept = true;
+  block->before = nullptr;
+  block->after = first;
+  if (first != nullptr) first->before = block;
+  first = block;
+  block->newer = nullptr;
+  block->older = newest_;
+  (newest_ != nullptr ? newest_->newer : oldest_) = block;
+  newest_ = block;
+  counts_.kept += block->size;
+}
+
+void TensorMemory::Unkeep(Block* block) {
+  block->kept = false;
+  (block->before != nullptr ? block->before->after : classes_[ClassOf(block->size)]) = block->after;
+  if (block->after != nullptr) block->after->before = block->before;
+  (block->newer != nullptr ? block->newer->older : newest_) = block->older;
+  (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
+  counts_.kept -= block->size;
+}
+
+void TensorMemory::SetInUse(uint64_t bytes) {
+  const int64_t now = now_();
+  if (now >= window_end_) {
+    // Without a call for a whole window, the use has been what it is.
+    earlier_peak_ = now < window_end_ + kWindowSeconds ? peak_ : counts_.in_use;
+    peak_ = counts_.in_use;
+    window_end_ = now + kWindowSeconds;
+  }
+  counts_.in_use = bytes;
+  peak_ = std::max(peak_, bytes);
+}
+
+uint64_t TensorMemory::Peak() const { return std::max(peak_, earlier_peak_); }
+
+// Takes out what may no longer be kept; the caller unmaps it without the lock.
+TensorMemory::Blocks TensorMemory::Shrink() {
+  const uint64_t bound = Peak() + Peak() / 2;
+  const uint64_t most = sessions_ == 0 ? 0 : std::min(limit_, bound - counts_.in_use);
+  Blocks gone;
+  while (counts_.kept > most) {
+    Block* block = oldest_;
+    Unkeep(block);
+    blocks_.erase(block->address);
+    gone.push_back(block);
+  }
+  return gone;
+}
+
+void* TensorMemory::Take(size_t bytes) {
+  const size_t size = Rounded(bytes);
+  Blocks gone;
+  Block* block;
+  {
+    Guard lock(mu_);
+    block = Find(size);
+    if (block != nullptr) {
+      Unkeep(block);
+      ++counts_.reused;
+    }
+    SetInUse(counts_.in_use + (block != nullptr ? block->size : size));
+    gone = Shrink();
+    counts_.most = std::max(counts_.most, counts_.in_use + counts_.kept);
+  }
+  Unmap(gone);
+  if (block != nullptr) return block->address;
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  Guard lock(mu_);
+  if (address == MAP_FAILED) {
+    SetInUse(counts_.in_use - size);
+    return nullptr;
+  }
+  ++counts_.mapped;
+  blocks_[address] = new Block{address, size, false, nullptr, nullptr, nullptr, nullptr};
+  return address;
+}
+
+bool TensorMemory::Give(void* address) {
+  // Spares most of malloc's blocks the look-up.
+  if (reinterpret_cast<uintptr_t>(address) % kPage != 0) return false;
+  Blocks gone;
+  {
+    Guard lock(mu_);
+    const auto found = blocks_.find(address);
+    if (found == blocks_.end() || found->second->kept) return false;
+    SetInUse(counts_.in_use - found->second->size);
+    Keep(found->second);
+    gone = Shrink();
+  }
+  Unmap(gone);
+  return true;
+}
+
+size_t TensorMemory::SizeOf(const void* address) {
+  Guard lock(mu_);
+  const auto found = blocks_.find(address);
+  return found == blocks_.end() ? 0 : found->second->size;
+}
+
+void TensorMemory::Begin() {
+  Guard lock(mu_);
+  ++sessions_;
+}
+
+void TensorMemory::End() {
+  Blocks gone;
+  {
+    Guard lock(mu_);
+    --sessions_;
+    gone = Shrink();
+  }
+  Unmap(gone);
+}
+
+void TensorMemory::SetLimit(uint64_t limit) {
+  Blocks gone;
+  {
+    Guard lock(mu_);
+    limit_ = limit;
+    gone = Shrink();
+  }
+  Unmap(gone);
+}
+
+TensorMemory::Counts TensorMemory::counts() {
+  Guard lock(mu_);
+  Counts counts = counts_;
+  counts.peak = Peak();
+  return counts;
+}
+
+}  // namespace autofuse
