@@ -173,9 +173,9 @@ ENVIRONMENT_ROWS: Tuple[Row, ...] = (
     _env("cache_size", "AUTOFUSE_CACHE_SIZE", Bytes(), 2 << 30,
          "Most bytes of built kernels to keep; the least recently used go first."),
     _env("tensor_memory", "AUTOFUSE_TENSOR_MEMORY", Bytes(), 4 << 30,
-         "Most bytes of freed tensors of 64 KiB and more that sessions on the host target keep for their next "
-         "ones. 0: none, all memory is malloc's. None are kept either where MALLOC_MMAP_THRESHOLD_ and the "
-         "like, GLIBC_TUNABLES or another malloc say how the process allocates.",
+         "Most bytes of freed tensors of 64 KiB and more that sessions on the host target keep for their "
+         "next ones. 0: none, all memory is malloc's. None are kept either where MALLOC_MMAP_THRESHOLD_ and "
+         "the like, GLIBC_TUNABLES or another malloc say how the process allocates.",
          parameter="autofuse_tensor_memory"),
     _env("strict", "AUTOFUSE_STRICT", Bool(), False,
          "Turn a failure of the plugin, an unknown setting and a bad value into an error. For CI."),

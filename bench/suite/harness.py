@@ -20,6 +20,9 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 XLA_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit --tf_xla_min_cluster_size=1"
+# glibc's malloc gives no memory back: what a session of ours does with large tensors, without the fusion.
+KEPT = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "8000000000",
+        "MALLOC_TOP_PAD_": "67108864"}
 OURS = {"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass="
                           "reduce,concat,slice,split,gather,transpose", "AUTOFUSE_TARGET": "host",
         "AUTOFUSE_BUILD": "sync"}
@@ -27,7 +30,7 @@ OURS = {"AUTOFUSE_FLAGS": "--enable_autofuse=true;--autofuse_enable_pass="
 
 class Contender(NamedTuple):
     """name: in tables; backend: a module of this package; environment: on top of the process's own; python:
-    the interpreter, None where its environment is not there; models: whether it runs models too."""
+    the interpreter, None where its environment is not there; models, micro: whether it runs these."""
 
     name: str
     backend: str
@@ -35,6 +38,7 @@ class Contender(NamedTuple):
     environment: Dict[str, str]
     python: Optional[str]
     models: bool = False
+    micro: bool = True
 
 
 class Settings(NamedTuple):
@@ -90,6 +94,7 @@ def contenders(named: Sequence[str] = ()) -> Sequence[Contender]:
 
 def _all_contenders() -> Sequence[Contender]:
     tf = [Contender("TF", "backend_tf", {"threads": 2}, {}, sys.executable, True),
+          Contender("TF kept", "backend_tf", {"threads": 2}, KEPT, sys.executable, True, micro=False),
           Contender("XLA", "backend_tf", {"threads": 2}, {"TF_XLA_FLAGS": XLA_FLAGS}, sys.executable, True)]
     ours = [Contender("ours %d" % n, "backend_tf", {"threads": n, "ours": True}, OURS, sys.executable, n == 2)
             for n in (1, 2)]

@@ -113,6 +113,7 @@ def test_without_a_session_nothing_is_kept(library):
     address = memory.take(MIB)
     memory.give(address)
     assert not memory.mapped(address) and memory.counts()["kept"] == 0
+    assert memory.size(address) == 0 and not memory.give(address)
 
 
 def test_the_last_session_gives_all_back_but_what_is_in_use(library, memory):
