@@ -8,12 +8,6 @@ v1 = tf.compat.v1
 HIDDEN = (128, 64)
 
 
-def _random_start(getter, *arguments, **keywords):
-    """A linear model's weights begin with zeros: no lookup would be seen in the result."""
-    keywords["initializer"] = v1.random_normal_initializer(stddev=0.1)
-    return getter(*arguments, **keywords)
-
-
 def wide_deep():
     columns = v1.feature_column
     sparse = ["C%d" % i for i in range(SPARSE)]
@@ -24,7 +18,7 @@ def wide_deep():
     crossed = [tf.feature_column.crossed_column(pair, VOCABULARY) for pair in zip(sparse[::2], sparse[1::2])]
     numbers = [tf.feature_column.numeric_column(n) for n in dense]
     embedded = [tf.feature_column.embedding_column(c, EMBEDDING) for c in hashed]
-    with v1.variable_scope("wide", custom_getter=_random_start):
+    with v1.variable_scope("wide"):
         wide = columns.linear_model(features, hashed + crossed)
     with v1.variable_scope("deep"):
         deep = columns.input_layer(features, embedded + numbers)
