@@ -203,6 +203,29 @@ def test_keras_trains_to_the_same_weights():
     assert kernel_calls() > 0
 
 
+@pytest.mark.parametrize("resource", [True, False])
+def test_tables_train_the_same_by_sparse_gradients(resource):
+    results = []
+    for fused in (False, True):
+        with tf.Graph().as_default():
+            ids = v1.placeholder(tf.int64, [None, 3])
+            start = v1.initializers.random_uniform(-0.5, 0.5, seed=3)
+            with v1.variable_scope("", use_resource=resource, initializer=start):
+                table, weights = v1.get_variable("table", [9, 4]), v1.get_variable("weights", [4])
+            rows = tf.nn.embedding_lookup(table, ids)
+            logits = tf.reduce_sum(tf.tanh(tf.reduce_sum(rows, 1) + 0.5) * weights, 1)
+            loss = tf.reduce_mean(tf.square(tf.sigmoid(logits) - 0.25))
+            step = v1.train.AdamOptimizer(0.1).minimize(loss)
+            with v1.Session(config=config(fused)) as session:
+                session.run(v1.global_variables_initializer())
+                feed = {ids: np.random.RandomState(1).randint(0, 9, (8, 3))}
+                losses = [session.run([loss, step], feed)[0] for _ in range(4)]
+                results.append([np.float32(losses)] + session.run([table, weights]))
+    for plain, fused in zip(*results):
+        np.testing.assert_allclose(fused, plain, rtol=2e-5, atol=1e-6)
+    assert kernel_calls() > 0
+
+
 def test_estimator_trains_evaluates_and_predicts_the_same(tmp_path):
     x, y = values(16, 4), values(16, 1, seed=5)
 
