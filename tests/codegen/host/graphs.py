@@ -8,7 +8,7 @@ from tests.ir import samples
 from tests.strategies import arrays_for
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
-from tf_autofuse.ir.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, DType
+from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import broadcast_size, stride_or_zero, symbol
 
@@ -95,6 +95,25 @@ def column_softmax() -> FusedGraph:
     b.store(b.op("Mul", shifted, b.broadcast_to(total, (1, 1))), 0)
     b.store(total, 1)
     return fused("column_softmax", [b], [(FLOAT32, (70, 300))], [(FLOAT32, (70, 300)), (FLOAT32, (1, 300))])
+
+
+def functions(rows, width, sizes=(), half: bool = False) -> FusedGraph:
+    """Functions of functions: each has a loop of its own; what the first gives is an output too. y is a row.
+    half: of float16."""
+    b = HintBuilder("functions", [("z0", rows), ("z1", width)], sizes)
+    dtype = FLOAT16 if half else FLOAT32
+    x, y = b.load(b.data(0, dtype), (1, 1)), b.load(b.data(1, dtype), (0, 1))
+    if half:
+        x, y = b.op("Cast", x, dtype=FLOAT32), b.op("Cast", y, dtype=FLOAT32)
+    y = b.broadcast_to(y, (1, 1))
+    first = b.op("Tanh", b.op("Mul", x, b.scalar(0.5, FLOAT32)))
+    second = b.op("Sigmoid", b.op("Sub", b.op("Mul", y, y), first))
+    third = b.op("Exp", b.op("Mul", first, b.op("Minimum", second, y)))
+    result = b.op("Sub", third, x)
+    b.store(b.op("Cast", result, dtype=FLOAT16) if half else result, 0)
+    b.store(first, 1)
+    return fused("functions", [b], [(dtype, (rows, width)), (dtype, (1, width))],
+                 [(dtype, (rows, width)), (FLOAT32, (rows, width))], sizes)
 
 
 def transposed() -> FusedGraph:
@@ -205,6 +224,10 @@ def all_graphs() -> Dict[str, Case]:
         "relu_and_softmax": Case(relu_and_softmax(), (((4, 37),),)),
         "softmax": Case(softmax(), (((5, 200),),)),
         "column_softmax": Case(column_softmax(), (((70, 300),),)),
+        "functions": Case(functions(S0, S1, two), tuple(((n, m), (1, m)) for n, m in (
+            (3, 1100), (4, 6), (2, 512), (1, 1), (0, 5), (5, 0)))),
+        "functions_half": Case(functions(3, 700, half=True), (((3, 700), (1, 700)),)),
+        "functions_short": Case(functions(50, 9), (((50, 9), (1, 9)),)),
         "transposed": Case(transposed(), (((45, 33), (33, 45)),)),
         "transposed_any": Case(transposed_any(), tuple(
             ((m, 6, n), (6, m)) for n, m in ((4, 5), (1, 1), (16, 300), (35, 64), (0, 3), (3, 0)))),

@@ -24,7 +24,7 @@ from tf_autofuse.symbolic.size import symbol
 
 GOLDEN = ("public_example", "run_time_broadcast", "public_example_half", "softmax", "column_softmax",
           "embedding",
-          "many_nests", "chunked_columns", "transposed", "concat")
+          "many_nests", "chunked_columns", "transposed", "concat", "functions", "functions_half")
 ROOT = Path(__file__).resolve().parents[3]
 DEBUG = Config.from_sources({"AUTOFUSE_DFX_FLAGS": "--codegen_compile_debug=true;--debug_dir=x"})
 

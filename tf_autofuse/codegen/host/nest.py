@@ -3,8 +3,8 @@
 The function runs one block, a range of items, and returns 0, or 2 where a Gather met an index outside of its
 tensor. Names: iA index of axis A, nA its size, bK first element of the access of value K, pK the same moved
 to where the innermost loop begins, vK a value, aK an accumulator, rK what it ends as, tK a tile array, uK a
-row buffer; f and c the first element and the count of this item's piece of the vector axis, j the index in
-it.
+row buffer, wK a block of what a later stage reads; f and c the first element and the count of this item's
+piece of the vector axis, j the index in it.
 """
 import re
 from typing import Dict, List, NamedTuple, Sequence
@@ -16,6 +16,7 @@ from tf_autofuse.codegen.host.halves import BLOCK, staging
 from tf_autofuse.codegen.host.lines import Lines
 from tf_autofuse.codegen.host.literals import literal, value_type
 from tf_autofuse.codegen.host.operation import expression
+from tf_autofuse.codegen.host.stages import stages
 from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.schedule.host_graph import Access, Value
 from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Body
@@ -25,6 +26,8 @@ from tf_autofuse.symbolic.size import ceil_div, is_static, known_equal, product,
 #: Iterations of the innermost accumulation after which a float sum's partial sums are added up: keeps the
 #: error of long sums small.
 CASCADE = 64
+#: Elements of a row below which a chain of functions stays one loop.
+SHORT = 64
 
 
 class NestText(NamedTuple):
@@ -52,6 +55,7 @@ class _Printer:
         self.level = 0
         self.uses_bad = False
         self.mask = ""
+        self.carried: frozenset = frozenset()
         self.functions: Dict[str, str] = {}
 
     # Names and sizes
@@ -75,6 +79,8 @@ class _Printer:
             return literal(value, v.dtype) if is_static(value) else self.id("v", name)
         if name in self.local:
             return self.id("v", name)
+        if name in self.carried:
+            return "%s[j]" % self.id("w", name)
         if v.is_reduce:
             if self.nest.mode == "row":
                 return self.id("r", name)
@@ -349,17 +355,35 @@ class _Printer:
         self.staged = staging(self.values, inner, self.nest.vector, body.kept)
         if scheme is None or self.nest.mode == "column":
             suffix = "c" if scheme is not None and scheme.cascades else ""
-            if not self.staged.needed:
+            loops, carried = self.stages(inner) if scheme is None else ((inner,), frozenset())
+            if not self.staged.needed and len(loops) == 1:
                 self.vector_loop(out, body, inner, "j", self.count(), "j", "j", suffix)
                 return
             out.open("for (int64_t s = 0; s < %s; s += %d)" % (self.count(), BLOCK))
             out.add("const int64_t m = Min(%d, %s - s);" % (BLOCK, self.count()))
             self.widen(out, "s", "m")
-            self.vector_loop(out, body, inner, "j", "m", "(s + j)", "(s + j)", suffix)
+            for name in sorted(carried, key=self.number.get):
+                out.add("%s %s[%d];" % (value_type(self.values[name].dtype), self.id("w", name), BLOCK))
+            self.carried = carried
+            for names in loops:
+                self.vector_loop(out, body, names, "j", "m", "(s + j)", "(s + j)", suffix)
+            self.carried = frozenset()
             self.narrow(out, "s", "m")
             out.close()
             return
         self.lanes(out, body, inner, scheme)
+
+    def stages(self, inner: Sequence[str]):
+        """The innermost loop's values in stages; one where a row is too short to be worth it."""
+        staged = self.staged
+        used = [n for n in inner if n not in staged.loads and n not in staged.dropped]
+        size = self.graph.axes[self.nest.vector].size
+        if not self.planned.cuts and is_static(size) and size < SHORT:
+            return (used,), frozenset()
+        reads = {n: (staged.rounds[n],) if n in staged.rounds else (staged.stores[n],) if n in staged.stores
+                 else () if n in staged.casts else self.values[n].inputs for n in used}
+        inside = set(used)
+        return stages(self.values, used, lambda n: [i for i in reads[n] if i in inside])
 
     def widen(self, out: Lines, start: str, count: str) -> None:
         for name in sorted(self.staged.loads, key=self.number.get):
@@ -426,6 +450,8 @@ class _Printer:
         for name in inner:
             if name not in self.staged.loads and name not in self.staged.dropped:
                 self.step(out, self.values[name], j, lane, suffix, body)
+                if name in self.carried:
+                    out.add("%s[j] = %s;" % (self.id("w", name), self.id("v", name)))
         out.close()
         self.local = before
 
