@@ -141,6 +141,19 @@ def test_an_op_outside_reads_a_constant_where_all_but_one_dim_are_known():
     assert plan.operands and all(-1 in o.elements and not o.scalar for o in plan.operands)
 
 
+def test_a_sparse_tensor_is_reshaped_by_a_constant():
+    def body(t):
+        sparse = tf.sparse.from_dense(tf.nn.relu(t["x"] * 2.0))
+        shape = sparse.dense_shape
+        flat = tf.sparse.reshape(sparse, tf.stack([tf.reduce_prod(shape[:2]), shape[2]]))
+        other = tf.sparse.reshape(sparse, tf.stack([shape[0], 12, 1]))
+        return flat.indices, flat.dense_shape, other.indices, other.dense_shape
+
+    feeds = [{"x": floats(n, 3, 4)} for n in (2, 1, 0)]
+    plan = check(body, feeds, gone=("Prod", "Pack"), stay=("SparseReshape",), x=(None, 3, 4))
+    assert sorted(o.elements for o in plan.operands if -1 in o.elements) == [(-1, 4), (-1, 12, 1)]
+
+
 @pytest.mark.parametrize("dims", [(None, None, 4), (None, 3, 4)])
 def test_what_two_unknown_dims_make_is_computed(dims):
     def body(t):

@@ -1,8 +1,9 @@
 """Operands of ops outside of all regions that are known while planning: constants take their place.
 
 Why: shape arithmetic runs where an op that is not fused reads it, as the Reshapes around a matrix product do.
-Where its value is known, or is the shape of a Reshape of which one dim follows from the number of elements
-(then that is -1), the op reads a constant and the arithmetic goes from the graph where nothing else reads it.
+Where its value is known, or is the shape of a Reshape (of a sparse tensor too) of which one dim follows from
+the number of elements (then that is -1), the op reads a constant and the arithmetic goes from the graph where
+nothing else reads it.
 
 On entry: a lowered graph and its regions. On exit: constants that hold on every run, not only where a guard
 does: TensorFlow's op is not guarded. What lowering assumes of dims without TensorFlow failing where that does
@@ -15,7 +16,7 @@ from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.liveness import ALWAYS
 from tf_autofuse.lowering.shape_folding import Value
-from tf_autofuse.symbolic.size import is_static, known_equal, product
+from tf_autofuse.symbolic.size import Size, is_static, known_equal, product
 
 _FLOW = frozenset(
     "_Arg _Retval _Send _Recv _HostSend _HostRecv Switch Merge Enter Exit NextIteration LoopCond".split()
@@ -69,15 +70,26 @@ def _numbers(view: GraphView, lowered, node: int, at: int, value: Value) -> Opti
     unknown = [i for i, e in enumerate(elements) if not is_static(e)]
     if not unknown:
         return elements
-    if view.ops[node] != "Reshape" or at != 1 or len(unknown) > 1:
+    if len(unknown) > 1:
         return None
     # TensorFlow finds the dim at -1 where it need not divide by 0.
     if any(e <= 0 for i, e in enumerate(elements) if i not in unknown):
         return None
-    dims = lowered.dims_of(view.inputs[node][0])
-    if dims is None or not known_equal(element_count(dims), product(elements)):
+    count = _reshaped_elements(view, lowered, node, at)
+    if count is None or not known_equal(count, product(elements)):
         return None
     return tuple(-1 if i in unknown else e for i, e in enumerate(elements))
+
+
+def _reshaped_elements(view: GraphView, lowered, node: int, at: int) -> Optional[Size]:
+    """How many elements the node's input `at` is a shape for, None where it is no such operand."""
+    if view.ops[node] == "Reshape" and at == 1:
+        dims = lowered.dims_of(view.inputs[node][0])
+        return None if dims is None else element_count(dims)
+    if view.ops[node] == "SparseReshape" and at == 2:
+        shape = lowered.shape_values.of(view.inputs[node][1])
+        return product(shape.elements) if shape is not None and shape.complete else None
+    return None
 
 
 def _chain(view: GraphView, folded: Set[int], node: int) -> Tuple[int, ...]:
