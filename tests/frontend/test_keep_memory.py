@@ -88,8 +88,11 @@ def test_the_second_call_takes_the_memory_of_the_first(native):
 def test_other_sessions_stay_with_malloc(native, entry, limit, choose):
     chain, before = Chain(native, limit, choose), native.memory()
     with v1.Session(config=config(entry)) as session:
+        assert native.memory()["devices"] == (entry is not None)  # else TensorFlow's own
         chain.run(session)
         chain.run(session)
+    del session
+    gc.collect()
     assert native.memory() == before
 
 
@@ -125,6 +128,7 @@ def test_a_process_that_has_chosen_for_itself_is_left_alone(native, monkeypatch,
     assert native.chosen_malloc() == name
     chain, before = Chain(native), native.memory()
     with v1.Session(config=config()) as session:
+        assert native.memory()["devices"] == 0
         chain.run(session)
     assert native.memory() == before
 

@@ -62,6 +62,8 @@ KeepingAllocator* Keeping(Allocator* base) {
   return keeping;
 }
 
+std::atomic<int> devices{0};
+
 // A session's CPU device in the place of TensorFlow's, which goes on to say where memory of other kinds (for
 // transfers to a GPU) comes from.
 class KeepingDevice : public ThreadPoolDevice {
@@ -72,9 +74,14 @@ class KeepingDevice : public ThreadPoolDevice {
                          original->attributes().locality(), base),
         base_(base),
         keeping_(Keeping(base)),
-        original_(std::move(original)) {}
+        original_(std::move(original)) {
+    devices.fetch_add(1);
+  }
 
-  ~KeepingDevice() override { Keep(0); }
+  ~KeepingDevice() override {
+    Keep(0);
+    devices.fetch_sub(1);
+  }
 
   void Keep(tensorflow::uint64 limit) {
     if (limit > 0) TensorMemory::Global().SetLimit(limit);
@@ -115,13 +122,13 @@ bool IsPlainCpu(const Device& device) {
 // Makes no devices: TensorFlow calls it with those that the CPU's factory has made for a session.
 class KeepingFactory : public tensorflow::DeviceFactory {
  public:
-  Status ListPhysicalDevices(std::vector<tensorflow::string>* devices) override { return Status::OK(); }
+  Status ListPhysicalDevices(std::vector<tensorflow::string>* names) override { return Status::OK(); }
 
   Status CreateDevices(const tensorflow::SessionOptions& options, const tensorflow::string& name_prefix,
-                       std::vector<std::unique_ptr<Device>>* devices) override {
+                       std::vector<std::unique_ptr<Device>>* made) override {
     PassContext context;
     if (!FindEntry(options.config, &context) || !ChosenMalloc().empty()) return Status::OK();
-    for (std::unique_ptr<Device>& device : *devices) {
+    for (std::unique_ptr<Device>& device : *made) {
       if (!IsPlainCpu(*device)) continue;
       Allocator* base = device->GetAllocator(AllocatorAttributes());
       // Not malloc, someone counts what it allocates, or one of several (a NUMA node's).
@@ -168,6 +175,8 @@ tensorflow::string ChosenMalloc() {
   }
   return "";
 }
+
+int KeepingDevices() { return devices; }
 
 void KeepMemory(const tensorflow::DeviceSet& devices, tensorflow::uint64 limit) {
   for (Device* device : devices.devices()) {

@@ -14,6 +14,9 @@ namespace autofuse {
 // together; the latest limit counts). 0: they leave memory to malloc.
 void KeepMemory(const tensorflow::DeviceSet& devices, tensorflow::uint64 limit);
 
+// How many devices there are that can keep memory.
+int KeepingDevices();
+
 // The user's choice for malloc in this process, empty: none.
 tensorflow::string ChosenMalloc();
 

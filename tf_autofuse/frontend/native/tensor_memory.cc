@@ -50,10 +50,11 @@ void TensorMemory::Unmap(const Blocks& blocks) {
   }
 }
 
-// A kept block of this size, or of up to double the size.
+// The smallest kept block that this size fits, up to eight times the size. If blocks had to be of about the
+// size, others would fill the bound, and a step of many sizes would map and unmap at every call.
 TensorMemory::Block* TensorMemory::Find(size_t size) {
   const int least = ClassOf(size);
-  for (int c = least; c <= std::min(least + kSteps, kClasses - 1); ++c) {
+  for (int c = least; c <= std::min(least + 3 * kSteps, kClasses - 1); ++c) {
     if (classes_[c] != nullptr) return classes_[c];
   }
   return nullptr;
