@@ -175,6 +175,23 @@ static inline float af_cosh_f32(float x) {
   return (float)(0.5 * (e + 1.0 / e));
 }
 
-static inline double af_sinh_f64(double x) { return __builtin_sinh(x); }
-static inline double af_cosh_f64(double x) { return __builtin_cosh(x); }
+/* w = exp(|x|) / 4 - 1/4, for twice a number overflows only where the result does. sinh(|x|) is 2 (w + q) or
+ * 2 (2 w - 4 w q) with q = w / (4 w + 1): the latter has small |x|'s small rest apart. */
+static inline double af_sinh_f64(double x) {
+  const double size = __builtin_fabs(x);
+  const af_reduced_f64 reduced = af_reduce_exp_f64(af_at_most_f64(size, 710.6), 1021);
+  const double quarter = af_from_bits_f64(reduced.shifted << 52);
+  const double w = af_fma_f64(quarter, af_expm1_rest_f64(reduced), quarter - 0.25);
+  const double quotient = w / (4.0 * w + 1.0);
+  const double half = size < 1.0 ? af_fma_f64(-4.0 * w, quotient, 2.0 * w) : w + quotient;
+  return __builtin_copysign(size < 0x1p-200 ? size : 2.0 * half, x);
+}
+
+/* w = exp(|x|) / 4 */
+static inline double af_cosh_f64(double x) {
+  const af_reduced_f64 reduced = af_reduce_exp_f64(af_at_most_f64(__builtin_fabs(x), 710.6), 1021);
+  const double quarter = af_from_bits_f64(reduced.shifted << 52);
+  const double w = af_fma_f64(quarter, af_exp_rest_f64(reduced), quarter);
+  return 2.0 * (w + 0.0625 / w);
+}
 #endif

@@ -117,7 +117,27 @@ static inline float af_atanh_f32(float x) {
   return __builtin_copysignf(finite, x);
 }
 
-static inline double af_asinh_f64(double x) { return __builtin_asinh(x); }
-static inline double af_acosh_f64(double x) { return __builtin_acosh(x); }
-static inline double af_atanh_f64(double x) { return __builtin_atanh(x); }
+/* Beyond 2^60 log(2|x|), where log1p(|x|) is log(|x|). */
+static inline double af_asinh_f64(double x) {
+  const double size = __builtin_fabs(x);
+  const double inside = size > 0x1p60 ? 0.0 : size;
+  const double square = inside * inside;
+  const double near = inside + square / (1.0 + __builtin_sqrt(1.0 + square));
+  const double sum = af_log1p_f64(size > 0x1p60 ? size : near) + (size > 0x1p60 ? 0x1.62e42fefa39efp-1 : 0.0);
+  return __builtin_copysign(sum, x);
+}
+
+static inline double af_acosh_f64(double x) {
+  const double above = x > 0x1p60 ? 0.0 : x - 1.0;
+  const double near = above + __builtin_sqrt(above * above + 2.0 * above);
+  const double sum = af_log1p_f64(x > 0x1p60 ? x : near) + (x > 0x1p60 ? 0x1.62e42fefa39efp-1 : 0.0);
+  return x < 1.0 ? af_nan_f64() : sum;
+}
+
+static inline double af_atanh_f64(double x) {
+  const double size = __builtin_fabs(x);
+  const double twice = size + size;
+  const double half = 0.5 * af_log1p_f64(twice + twice * size / (1.0 - size));
+  return __builtin_copysign(size > 1.0 ? af_nan_f64() : half, x);
+}
 #endif
