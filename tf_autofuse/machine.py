@@ -86,8 +86,8 @@ class HostMachine(NamedTuple):
 
     @property
     def launch_limits(self) -> Tuple[int, int]:
-        """(cores, bytes of local memory) that a kernel's tiling function is given."""
-        return self.cores, self.l2_bytes
+        """(cores, bytes of the last cache) that a kernel's tiling function is given."""
+        return self.cores, self.l3_bytes or self.l2_bytes
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,7 @@ HEADERS = {
     "af_cast_": "cast.h",
     "af_div_": "integer_division.h",
     "af_shift_": "shift.h",
+    "af_stream_": "stream.h",
     "af_fmod_": "remainder.h",
 }
 HEADERS.update(("af_%s_" % name, header) for header, names in (

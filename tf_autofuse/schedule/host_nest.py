@@ -25,8 +25,10 @@ from tf_autofuse.symbolic.size import is_static, known_equal
 
 #: Indexes of an outer axis that share the cache lines of a transposed tensor.
 TURN = 16
-#: Elements of the vector axis that one item of mode 'column' takes where it accumulates.
+#: Elements of the vector axis that one item of mode 'column' takes where it accumulates or turns, unless its
+#: arrays are so few and small that it takes more: all of them have to stay in the first cache.
 COLUMN_TILE = 256
+WIDEST_TILE, TILE_BYTES = 1024, 16384
 
 
 class Body(NamedTuple):
@@ -67,6 +69,17 @@ class Nest(NamedTuple):
     @property
     def accumulates(self) -> bool:
         return any(v.is_reduce for v in self.graph.values)
+
+    @property
+    def column_tile(self) -> int:
+        """Elements of the arrays of mode 'column'. A Reduce may have two: cascaded sums, indexes."""
+        values = self.graph.by_name()
+        bytes_ = sum(2 * max(v.dtype.bytes, v.operand.bytes) for v in values.values() if v.is_reduce)
+        bytes_ += sum(values[n].dtype.bytes for n in self.tiles)
+        tile = COLUMN_TILE
+        while not self.turned and tile < WIDEST_TILE and 2 * tile * bytes_ <= TILE_BYTES:
+            tile *= 2
+        return tile
 
 
 def plan_nest(graph: HostGraph) -> Nest:

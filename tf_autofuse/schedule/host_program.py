@@ -12,17 +12,21 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from tf_autofuse.ir.asc_graph import AscGraph, FusedGraph
 from tf_autofuse.schedule.axes import assume_contiguous, is_strided
 from tf_autofuse.schedule.host_chunk import chunked
-from tf_autofuse.schedule.host_cost import element_cost
+from tf_autofuse.schedule.host_cost import FOLD, ITEM, TURNED, access_cost, element_cost
 from tf_autofuse.schedule.host_graph import HostGraph, Tensor, Value, host_graph
 from tf_autofuse.schedule.host_nest import COLUMN_TILE, TURN, Nest, plan_nest
 from tf_autofuse.schedule.host_split import Scratch, split
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import Size, ceil_div, is_static, maximum, product, to_text
+from tf_autofuse.symbolic.size import Size, ceil_div, is_static, known_equal, maximum, product, to_text
 
 #: Row buffers up to this size are arrays on the stack.
 STACK_BYTES = 16384
 #: Elements behind a row buffer's row, at least the lanes of a pass over elements of 4 bytes.
 ROW_END = 32
+#: A nest that is known to move fewer bytes never stores around the caches, nor in rows of fewer bytes.
+STREAMED_BYTES, STREAMED_ROW = 1 << 22, 512
+#: Nanoseconds a byte that memory takes, about. What computes for longer does not wait for it.
+MEMORY_BYTE = 0.06
 #: Rows of more elements are cut into pieces where there are too few rows for all threads.
 LONG_ROW = 4096
 
@@ -56,6 +60,37 @@ class PlannedNest(NamedTuple):
         return product(self.nest.graph.axes[a].size for a in self.nest.reduced if a != self.nest.vector)
 
     @property
+    def streams(self) -> Tuple[str, ...]:
+        """The Stores that may go around the caches: of all elements of the nest, along its innermost loop."""
+        axes = self.nest.graph.axes
+        accesses = [v for v in self.nest.graph.values if v.access is not None]
+        moved = sum(v.access.tensor.dtype.bytes * product(axes[a].size for a in v.pattern) for v in accesses)
+        each = sum(v.access.tensor.dtype.bytes for v in accesses if len(v.pattern) == len(axes))
+        if self.nest.vector is None or is_static(moved) and moved < STREAMED_BYTES:
+            return ()
+        if self.cost > MEMORY_BYTE * each:
+            return ()
+        bodies = [b.values for s in self.nest.segments for b in (s.tile, s.main) if b is not None]
+        values = self.nest.graph.by_name()
+        found = []
+        for names in bodies:
+            if any(values[n].is_reduce for n in names):
+                continue
+            for v in (values[n] for n in names if values[n].type == "Store"):
+                row = self.width * v.access.tensor.dtype.bytes
+                whole = len(v.pattern) == len(axes) and known_equal(v.access.strides[self.nest.vector], 1)
+                words = v.access.tensor.kind != "scratch" and v.access.tensor.dtype.bytes >= 4
+                if whole and words and not (is_static(row) and row < STREAMED_ROW):
+                    found.append(v.name)
+        return tuple(found)
+
+    @property
+    def item_cost(self) -> float:
+        """Nanoseconds for an item beside its elements."""
+        folds = sum(v.is_reduce for v in self.nest.graph.values) if self.nest.mode == "row" else 0
+        return ITEM + FOLD * folds
+
+    @property
     def cuts(self) -> bool:
         """Whether an item is a piece of the vector axis only. Rows of a known moderate length stay whole: the
         compiler then knows how long the innermost loop is."""
@@ -67,7 +102,13 @@ class PlannedNest(NamedTuple):
     @property
     def largest_piece(self) -> int:
         """0: pieces may be of any size."""
-        return COLUMN_TILE if self.nest.accumulates or self.nest.tiles or self.nest.turned else 0
+        nest = self.nest
+        return nest.column_tile if nest.accumulates or nest.tiles or nest.turned else 0
+
+    @property
+    def least_piece(self) -> int:
+        """Columns that are summed up lie side by side: narrow pieces of them waste what memory sends."""
+        return COLUMN_TILE if self.nest.accumulates else 0
 
     @property
     def workspace_buffers(self) -> Tuple[Tuple[int, Size, int], ...]:
@@ -181,8 +222,14 @@ def _cost(nest: Nest) -> float:
     for segment in nest.segments:
         for body in (segment.tile, segment.main):
             if body is not None:
-                total += sum(element_cost(values[n]) for n in body.values)
-    return max(total, 0.02)
+                total += sum(_value_cost(nest, values, values[n]) for n in body.values)
+    return max(total, 0.01)
+
+
+def _value_cost(nest: Nest, values: Dict[str, Value], v: Value) -> float:
+    if v.type == "Gather" and nest.vector not in values[v.inputs[0]].pattern:
+        return access_cost(v)  # one index a row
+    return element_cost(v) + (TURNED if v.name in nest.turned else 0.0)
 
 
 def in_place_pairs(fused: FusedGraph, program: HostProgram) -> Tuple[Tuple[int, int], ...]:

@@ -3,6 +3,8 @@
 All kernels are built by one call, with warnings as errors. Sums are compared within rounding: numpy adds in
 float64.
 """
+import re
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.codegen.test_end_to_end import same
 from tests.strategies import arrays_for
 from tf_autofuse.ir.evaluate import evaluate_fused
 from tf_autofuse.runtime import registry
+from tf_autofuse.runtime.library import KernelError
 from tf_autofuse.symbolic.guards import GuardFailure, ValueCheckFailed
 
 def agrees(tensor, got, expected, exact: bool) -> bool:
@@ -95,6 +98,42 @@ def test_in_place_needs_the_last_body(kernels):
     assert registry.allowed_pairs(kernels["softmax"], CASES["softmax"][0]) == ((0, 0),)
     assert registry.allowed_pairs(kernels["relu_and_softmax"], CASES["relu_and_softmax"][0]) == ((0, 1),)
     assert registry.forward_pairs(CASES["relu_and_softmax"][0]) == ((0, 0), (0, 1))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_stores_around_the_caches_give_the_same_bits(kernels, name):
+    """As if the last cache held a byte, at any place in a cache line, and nothing beside the outputs."""
+    fused, all_dims = CASES[name]
+    library = registry.library_of(kernels[name], fused)
+    for dims in all_dims:
+        inputs = graphs.inputs_for(name, fused, dims, 4)
+        shape = library.shape([a.shape for a in inputs])
+        try:
+            tiling = library.tiling(shape.sizes, MACHINE.cores, 1)
+        except KernelError:  # an only element
+            continue
+        if not any(n.startswith("stream") and on for n, on in tiling.values):
+            continue
+        expected, _ = registry.run(kernels[name], fused, inputs, MACHINE._replace(l3_bytes=1 << 60))
+        for shift in (0, 4, 60):
+            frames = [np.full(128 + a.nbytes, 0xA5, np.uint8) for a in expected]
+            places = [64 + (shift - f.ctypes.data) % 64 // a.itemsize * a.itemsize
+                      for f, a in zip(frames, expected)]
+            pointers = [a.ctypes.data for a in inputs] + [f.ctypes.data + p for f, p in zip(frames, places)]
+            library.run(pointers, [a.nbytes for a in list(inputs) + expected], tiling)
+            for frame, p, a in zip(frames, places, expected):
+                assert frame[p:p + a.nbytes].tobytes() == a.tobytes()
+                assert (frame[:p] == 0xA5).all() and (frame[p + a.nbytes:] == 0xA5).all()
+
+
+def test_large_launches_store_around_the_caches(kernels):
+    """Those that move as much as the last cache holds, and not those that write over what they read."""
+    fused, (dims, *_) = CASES["large_flat"]
+    library = registry.library_of(kernels["large_flat"], fused)
+    planned = [dict(library.tiling((), 2, size).values)["stream0"] for size in (1 << 23, (1 << 23) + 1, 0)]
+    assert planned == [1, 0, 0]
+    with open(kernels["large_flat"].source_path, encoding="utf-8") as stream:
+        assert re.search(r"stream = t->stream0 && \(const void\*\)b0 != \(const void\*\)b\d;", stream.read())
 
 
 def test_outputs_alone_are_written(kernels):

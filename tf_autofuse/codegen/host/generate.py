@@ -25,10 +25,11 @@ from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 #: Names of locals, functions and types of the generated source, and C's keywords.
 _TAKEN = re.compile(
     r"(?:[a-rt-z]\d*|s|q0|qn|first|last|item|items|piece|pieces|group|rest|end|line|bad|one|gm|workspace|"
-    r"block|half|blocks|bytes|total|none|sizes|machine|tiling|in_dims|out_dims|memory|code|nest\d+|r\d+\w+|"
-    r"better\w*|Tiling|Division|Divide|Lanes|Fold\w+|Min|Max|auto|break|case|char|const|continue|default|do|"
-    r"double|else|enum|extern|float|for|goto|if|inline|int|long|register|restrict|return|short|signed|"
-    r"sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|asm|typeof|af_\w+)\Z"
+    r"block|half|blocks|bytes|total|none|sizes|machine|tiling|in_dims|out_dims|memory|code|nest\d+|"
+    r"r\d+\w+|step|stream|better\w*|Tiling|Division|Divide|Lanes|Fold\w+|Min|Max|auto|break|case|char|"
+    r"const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
+    r"restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|"
+    r"asm|typeof|af_\w+)\Z"
 )
 
 _ELEMENTS = """\

@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from tf_autofuse.codegen.ascendc.body import comment
 from tf_autofuse.codegen.ascendc.expressions import bare
-from tf_autofuse.codegen.host import reduce, tails
+from tf_autofuse.codegen.host import reduce, streams, tails
 from tf_autofuse.codegen.host.halves import BLOCK, staging
 from tf_autofuse.codegen.host.lines import Lines
 from tf_autofuse.codegen.host.literals import literal, value_type
@@ -56,6 +56,7 @@ class _Printer:
         self.uses_bad = False
         self.mask = ""
         self.carried: frozenset = frozenset()
+        self.streamed: Sequence[str] = ()
         self.functions: Dict[str, str] = {}
 
     # Names and sizes
@@ -136,6 +137,8 @@ class _Printer:
             head.add("_Bool bad = 0;")
         tail = Lines(1)
         tail.extend(["(void)%s;" % name for name in ("gm", "workspace", "t", "block")])
+        if self.planned.streams:
+            tail.add("if (stream) af_stream_end();")
         tail.add("return %s;" % ("bad ? 2 : 0" if self.uses_bad else "0"))
         tail.close()
         return head.text() + code + tail.text()
@@ -159,6 +162,11 @@ class _Printer:
                 base = "(%s%s*)(%s)" % (const, type_, self.tensor_base(v.access.tensor))
                 offset = "" if known_equal(v.access.offset, 0) else " + " + to_cpp(v.access.offset)
                 found.append("%s%s* const %s = %s%s;" % (const, type_, self.id("b", v.name), base, offset))
+        if self.planned.streams:
+            loads = [v.name for v in self.graph.values if v.type == "Load" and len(v.pattern) == len(
+                self.graph.axes) and v.access.tensor.kind == "input"]
+            bases, stored = ([self.id("b", n) for n in names] for names in (loads, self.planned.streams))
+            found.append("const _Bool stream = %s;" % streams.condition(self.planned, bases, stored))
         for name in self.nest.buffers:
             v = self.values[name]
             elements = buffer_elements(self.nest, v)
@@ -278,7 +286,8 @@ class _Printer:
         depths = {n: self.depth(self.values[n], loops) for n in body.values}
         for name in body.kept:
             if name in self.nest.tiles:
-                out.add("%s %s[%d];" % (self.values[name].dtype.host, self.id("t", name), COLUMN_TILE))
+                out.add("%s %s[%d];" % (
+                    self.values[name].dtype.host, self.id("t", name), self.nest.column_tile))
         scheme = None
         if reduces:
             inner = [n for n in body.values if depths[n] == len(loops)]
@@ -287,7 +296,7 @@ class _Printer:
         names = [(v, self.id("r", v.name)) for v in reduces]
         for v, r in names:
             if column:
-                reduce.declare(out, v, r, str(COLUMN_TILE), self.count())
+                reduce.declare(out, v, r, str(self.nest.column_tile), self.count())
             else:
                 out.add("%s %s;" % (value_type(v.dtype), r))
         out.open("")
@@ -337,7 +346,7 @@ class _Printer:
         out.open("for (int64_t k = 0; k < %s; k += %d)" % (self.size(axis), CASCADE))
         names = [(self.values[n], self.id("r", n)) for n in body.values if self.values[n].is_reduce]
         for v, r in names:
-            reduce.declare(out, v, r + "c", str(COLUMN_TILE), self.count())
+            reduce.declare(out, v, r + "c", str(self.nest.column_tile), self.count())
         out.add("const int64_t end = Min(k + %d, %s);" % (CASCADE, self.size(axis)))
         out.open("for (int64_t i%d = k; i%d < end; ++i%d)" % (axis, axis, axis))
         self.loops(out, body, loops, depths, depth + 1, scheme)
@@ -357,7 +366,10 @@ class _Printer:
             suffix = "c" if scheme is not None and scheme.cascades else ""
             loops, carried = self.stages(inner) if scheme is None else ((inner,), frozenset())
             if not self.staged.needed and len(loops) == 1:
-                self.vector_loop(out, body, inner, "j", self.count(), "j", "j", suffix)
+                self.streamed = [n for n in inner if n in self.planned.streams]
+                streams.loop(out, [self.values[n] for n in self.streamed], self.id, self.count(),
+                             lambda m, j: self.vector_loop(out, body, inner, "j", m, j, j, suffix))
+                self.streamed = ()
                 return
             out.open("for (int64_t s = 0; s < %s; s += %d)" % (self.count(), BLOCK))
             out.add("const int64_t m = Min(%d, %s - s);" % (BLOCK, self.count()))
@@ -509,6 +521,9 @@ class _Printer:
         """Computes v (or stores it). j: the vector index inside of the innermost loop, '' or '0' outside."""
         note = "%s%s" % (v.name, " (%s)" % ", ".join(v.origin) if v.origin else "")
         if v.type == "Store":
+            if v.name in self.streamed:
+                out.add("%s[j] = %s;" % (self.id("o", v.name), self.ref(v.inputs[0], j)), note)
+                return
             condition = "if (%s) " % self.mask if self.mask else ""
             out.add("%s%s = %s;" % (condition, self.element(v, j), self.ref(v.inputs[0], j)), note)
             return

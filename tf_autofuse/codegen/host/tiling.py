@@ -6,9 +6,10 @@ a launch computes the same on any number of threads.
 """
 from typing import Iterable, List, NamedTuple, Sequence, Tuple
 
+from tf_autofuse.codegen.host import streams
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.schedule.host_graph import Tensor
-from tf_autofuse.schedule.host_program import HostProgram, PlannedNest
+from tf_autofuse.schedule.host_program import STREAMED_ROW, HostProgram, PlannedNest
 from tf_autofuse.symbolic.size import is_static, known_equal, product, symbols_of, to_cpp
 
 #: Nanoseconds of work that make a block, and most blocks of one nest.
@@ -18,22 +19,23 @@ MOST_BLOCKS = 64
 PIECE_ALIGN = 64
 
 _DIVIDE = """\
+#define kStreamedRow %(row)d  // bytes of a row at least that is stored around the caches
 typedef struct {
   int64_t per, tile, pieces, items, blocks;
 } Division;
 
 /* rows * width elements of `ns` each in blocks. kept: whether there is nothing to do where width is 0; cut:
 whether
-   rows may be cut into pieces; most: largest piece or 0. */
-COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t most, Division* d)
-{
+   rows may be cut into pieces; least, most: smallest and largest piece or 0. */
+COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t least,
+                        int64_t most, Division* d) {
   const double total = (double)rows * (double)width * ns;
   int64_t wanted = total >= %(block).1f * %(most)d ? %(most)d : (int64_t)(total / %(block).1f);
   wanted = Max(wanted, 1);
   d->tile = Max(width, 1);
   if (cut && rows > 0 && rows < wanted) {
     const int64_t pieces = (wanted + rows - 1) / rows;
-    const int64_t piece = (width + pieces - 1) / pieces;
+    const int64_t piece = Max((width + pieces - 1) / pieces, least);
     d->tile = (piece + %(align)d - 1) / %(align)d * %(align)d;
   }
   if (most > 0) d->tile = Min(d->tile, most);
@@ -42,7 +44,7 @@ COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cu
   d->per = d->items > 0 ? (d->items + wanted - 1) / wanted : 1;
   d->blocks = (d->items + d->per - 1) / d->per;
 }
-""" % {"block": BLOCK_NS, "most": MOST_BLOCKS, "align": PIECE_ALIGN}
+""" % {"block": BLOCK_NS, "most": MOST_BLOCKS, "align": PIECE_ALIGN, "row": STREAMED_ROW}
 
 
 class Field(NamedTuple):
@@ -84,6 +86,8 @@ def fields(fused: FusedGraph, program: HostProgram) -> Tuple[Field, ...]:
                   Field("per%d" % k, "items of a block"), Field("items%d" % k, "items")]
         if p.cuts:
             found += [Field("tile%d" % k, "elements of a piece"), Field("pieces%d" % k, "pieces of a row")]
+        if p.streams:
+            found.append(Field("stream%d" % k, "whether it stores around the caches"))
         found += [Field("u%d_%d" % (k, i), "offset of the row buffers") for i, _, _ in p.workspace_buffers]
     found += [Field("w%d" % i, "offset of tensor %d in the workspace" % i)
               for i in range(len(program.memory))]
@@ -165,13 +169,18 @@ def _nests(nests: Sequence[PlannedNest]) -> List[str]:
     lines = []
     for p in nests:
         k = p.number
-        cost = "%r * (double)%s" % (p.cost, to_cpp(p.repeats)) if not known_equal(p.repeats,
-                                                                                  1) else repr(p.cost)
-        lines += ["Divide(%s, %s, %s, %d, %d, %d, &d);" % (
-            to_cpp(p.rows), to_cpp(p.width), cost, p.nest.mode == "column", p.cuts, p.largest_piece)]
+        cost = repr(round(p.cost, 4))
+        if not known_equal(p.repeats, 1):
+            cost += " * (double)%s" % to_cpp(p.repeats)
+        cost = "(%s + %r / (double)Max(%s, 1))" % (cost, p.item_cost, to_cpp(p.width))
+        lines += ["Divide(%s, %s, %s, %d, %d, %d, %d, &d);" % (
+            to_cpp(p.rows), to_cpp(p.width), cost, p.nest.mode == "column", p.cuts, p.least_piece,
+            p.largest_piece)]
         lines += ["t->begin%d = blocks;" % k, "t->per%d = d.per;" % k, "t->items%d = d.items;" % k,
                   "blocks += d.blocks;", "t->end%d = blocks;" % k,
                   "total += (double)%s * (double)%s * %s;" % (to_cpp(p.rows), to_cpp(p.width), cost)]
+        if p.streams:
+            lines += streams.planning(p)
         if p.cuts:
             lines += ["t->tile%d = d.tile;" % k, "t->pieces%d = d.pieces;" % k]
         for i, elements, item_bytes in p.workspace_buffers:

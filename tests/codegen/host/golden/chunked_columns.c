@@ -25,15 +25,15 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   int64_t i0 = first;
   for (int64_t item = first; item < last; ++item) {
     const int64_t n1 = Min(256, 4099 - i0 * 256);
-    float r2[256];
+    float r2[1024];
     for (int64_t l = 0; l < 70; ++l) { r2[l] = (one ? (-0.0f) : 0.0f); }
-    float r4[256];
+    float r4[1024];
     for (int64_t l = 0; l < 70; ++l) { r4[l] = __builtin_inff(); }
     {
       for (int64_t k = 0; k < n1; k += 64) {
-        float r2c[256];
+        float r2c[1024];
         for (int64_t l = 0; l < 70; ++l) { r2c[l] = (one ? (-0.0f) : 0.0f); }
-        float r4c[256];
+        float r4c[1024];
         for (int64_t l = 0; l < 70; ++l) { r4c[l] = __builtin_inff(); }
         const int64_t end = Min(k + 64, n1);
         for (int64_t i1 = k; i1 < end; ++i1) {
@@ -82,9 +82,9 @@ static int32_t nest1(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const int64_t first = block * t->per1;
   const int64_t last = Min(first + t->per1, t->items1);
   for (int64_t item = first; item < last; ++item) {
-    float r1[256];
+    float r1[1024];
     for (int64_t l = 0; l < 70; ++l) { r1[l] = (one ? (-0.0f) : 0.0f); }
-    float r4[256];
+    float r4[1024];
     for (int64_t l = 0; l < 70; ++l) { r4[l] = __builtin_inff(); }
     {
       for (int64_t i0 = 0; i0 < 17; ++i0) {

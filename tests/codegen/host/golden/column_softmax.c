@@ -6,8 +6,6 @@ typedef struct {
   int64_t end0;  // the one behind its last
   int64_t per0;  // items of a block
   int64_t items0;  // items
-  int64_t tile0;  // elements of a piece
-  int64_t pieces0;  // pieces of a row
 } Tiling;
 
 // column_softmax_0: mode column, items over (), innermost z1
@@ -18,29 +16,26 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   float* const b12 = (float*)(gm[2]);
   const int64_t first = block * t->per0;
   const int64_t last = Min(first + t->per0, t->items0);
-  int64_t piece = first;
   for (int64_t item = first; item < last; ++item) {
-    const int64_t f = piece * t->tile0;
-    const int64_t c = Min(t->tile0, 300 - f);
-    float r1[256];
-    for (int64_t l = 0; l < c; ++l) { r1[l] = (-__builtin_inff()); }
+    float r1[512];
+    for (int64_t l = 0; l < 300; ++l) { r1[l] = (-__builtin_inff()); }
     {
       for (int64_t i0 = 0; i0 < 70; ++i0) {
-        const float* const p0 = b0 + i0 * 300 + f;
+        const float* const p0 = b0 + i0 * 300;
 #pragma GCC ivdep
-        for (int64_t j = 0; j < c; ++j) /* vector */ {
+        for (int64_t j = 0; j < 300; ++j) /* vector */ {
           const float v0 = p0[j];  // load_0
           r1[j] = (r1[j] < v0 ? v0 : r1[j]);
         }
       }
     }
-    float r5[256];
-    for (int64_t l = 0; l < c; ++l) { r5[l] = (one ? (-0.0f) : 0.0f); }
+    float r5[512];
+    for (int64_t l = 0; l < 300; ++l) { r5[l] = (one ? (-0.0f) : 0.0f); }
     {
       for (int64_t i0 = 0; i0 < 70; ++i0) {
-        const float* const p0 = b0 + i0 * 300 + f;
+        const float* const p0 = b0 + i0 * 300;
 #pragma GCC ivdep
-        for (int64_t j = 0; j < c; ++j) /* vector */ {
+        for (int64_t j = 0; j < 300; ++j) /* vector */ {
           const float v0 = p0[j];  // load_0
           const float v3 = r1[j] / 3.0f;  // div_0
           const float v4 = v0 - v3;  // sub_0
@@ -48,11 +43,11 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
     }
-    float t9[256];
+    float t9[512];
     {
-      float* const p12 = b12 + f;
+      float* const p12 = b12;
 #pragma GCC ivdep
-      for (int64_t j = 0; j < c; ++j) /* vector */ {
+      for (int64_t j = 0; j < 300; ++j) /* vector */ {
         const float v7 = r5[j] / 70.0f;  // div_1
         const float v8 = __builtin_fabsf(v7);  // abs_0
         const float v9 = __builtin_sqrtf(v8);  // sqrt_0
@@ -62,10 +57,10 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
     }
     {
       for (int64_t i0 = 0; i0 < 70; ++i0) {
-        const float* const p0 = b0 + i0 * 300 + f;
-        float* const p11 = b11 + i0 * 300 + f;
+        const float* const p0 = b0 + i0 * 300;
+        float* const p11 = b11 + i0 * 300;
 #pragma GCC ivdep
-        for (int64_t j = 0; j < c; ++j) /* vector */ {
+        for (int64_t j = 0; j < 300; ++j) /* vector */ {
           const float v0 = p0[j];  // load_0
           const float v3 = r1[j] / 3.0f;  // div_0
           const float v4 = v0 - v3;  // sub_0
@@ -74,7 +69,6 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
     }
-    ++piece;
   }
   (void)gm;
   (void)workspace;

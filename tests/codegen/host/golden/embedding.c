@@ -24,7 +24,7 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const int64_t first = block * t->per0;
   const int64_t last = Min(first + t->per0, t->items0);
   for (int64_t item = first; item < last; ++item) {
-    float r2[256];
+    float r2[1024];
     for (int64_t l = 0; l < 4; ++l) { r2[l] = (one ? (-0.0f) : 0.0f); }
     {
       for (int64_t i0 = 0; i0 < 6; ++i0) {

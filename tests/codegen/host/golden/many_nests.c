@@ -111,7 +111,7 @@ static int32_t nest1(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const int64_t first = block * t->per1;
   const int64_t last = Min(first + t->per1, t->items1);
   for (int64_t item = first; item < last; ++item) {
-    float r1[256];
+    float r1[1024];
     for (int64_t l = 0; l < 35; ++l) { r1[l] = (-__builtin_inff()); }
     {
       for (int64_t i0 = 0; i0 < 9; ++i0) {

@@ -10,6 +10,7 @@ typedef struct {
   int64_t items0;  // items
   int64_t tile0;  // elements of a piece
   int64_t pieces0;  // pieces of a row
+  int64_t stream0;  // whether it stores around the caches
   int64_t begin1;  // first block of nest 1
   int64_t end1;  // the one behind its last
   int64_t per1;  // items of a block
@@ -23,6 +24,7 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const float* const b0 = (const float*)(gm[0]);
   const float* const b1 = (const float*)(gm[1]);
   float* const b3 = (float*)(gm[2]);
+  const _Bool stream = t->stream0 && (const void*)b0 != (const void*)b3 && (const void*)b1 != (const void*)b3;
   const int64_t first = block * t->per0;
   const int64_t last = Min(first + t->per0, t->items0);
   const int64_t f = first * t->tile0;
@@ -31,18 +33,28 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
     const float* const p0 = b0 + f;
     const float* const p1 = b1 + f;
     float* const p3 = b3 + f;
+    const int64_t step = stream ? 512 : c;
+    for (int64_t s = 0; s < c; s += step) {
+      const int64_t m = Min(step, c - s);
+      float h3[512] __attribute__((aligned(64)));
+      float* const o3 = stream ? h3 : p3 + s;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < c; ++j) /* vector */ {
-      const float v0 = p0[j];  // load_0
-      const float v1 = p1[j];  // load_1
-      const float v2 = v0 - v1;  // sub_0
-      p3[j] = v2;  // store_0
+      for (int64_t j = 0; j < m; ++j) /* vector */ {
+        const float v0 = p0[(s + j)];  // load_0
+        const float v1 = p1[(s + j)];  // load_1
+        const float v2 = v0 - v1;  // sub_0
+        o3[j] = v2;  // store_0
+      }
+      if (stream) {
+        af_stream_items(p3 + s, h3, m);
+      }
     }
   }
   (void)gm;
   (void)workspace;
   (void)t;
   (void)block;
+  if (stream) af_stream_end();
   return 0;
 }
 

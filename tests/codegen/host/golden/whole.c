@@ -118,7 +118,7 @@ static int32_t nest2(void* const* gm, char* workspace, const Tiling* t, int64_t 
   const int64_t first = block * t->per2;
   const int64_t last = Min(first + t->per2, t->items2);
   for (int64_t item = first; item < last; ++item) {
-    float r1[256];
+    float r1[1024];
     for (int64_t l = 0; l < 4; ++l) { r1[l] = (one ? (-0.0f) : 0.0f); }
     {
       for (int64_t i0 = 0; i0 < 3; ++i0) {
@@ -203,22 +203,23 @@ SETUP const char* autofuse_check_text(int32_t number) {
   }
 }
 
+#define kStreamedRow 512  // bytes of a row at least that is stored around the caches
 typedef struct {
   int64_t per, tile, pieces, items, blocks;
 } Division;
 
 /* rows * width elements of `ns` each in blocks. kept: whether there is nothing to do where width is 0; cut:
 whether
-   rows may be cut into pieces; most: largest piece or 0. */
-COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t most, Division* d)
-{
+   rows may be cut into pieces; least, most: smallest and largest piece or 0. */
+COLD static void Divide(int64_t rows, int64_t width, double ns, int kept, int cut, int64_t least,
+                        int64_t most, Division* d) {
   const double total = (double)rows * (double)width * ns;
   int64_t wanted = total >= 4000.0 * 64 ? 64 : (int64_t)(total / 4000.0);
   wanted = Max(wanted, 1);
   d->tile = Max(width, 1);
   if (cut && rows > 0 && rows < wanted) {
     const int64_t pieces = (wanted + rows - 1) / rows;
-    const int64_t piece = (width + pieces - 1) / pieces;
+    const int64_t piece = Max((width + pieces - 1) / pieces, least);
     d->tile = (piece + 64 - 1) / 64 * 64;
   }
   if (most > 0) d->tile = Min(d->tile, most);
@@ -243,34 +244,34 @@ SETUP int32_t autofuse_tiling(
   (void)machine;
   {
     t->tiling_key = 0;
-    Divide(3, 2, 0.15, 1, 0, 0, &d);
+    Divide(3, 2, (0.076 + 0.5 / (double)Max(2, 1)), 1, 0, 0, 0, &d);
     t->begin0 = blocks;
     t->per0 = d.per;
     t->items0 = d.items;
     blocks += d.blocks;
     t->end0 = blocks;
-    total += (double)3 * (double)2 * 0.15;
-    Divide(3, 2, 0.15, 1, 0, 0, &d);
+    total += (double)3 * (double)2 * (0.076 + 0.5 / (double)Max(2, 1));
+    Divide(3, 2, (0.076 + 0.5 / (double)Max(2, 1)), 1, 0, 0, 0, &d);
     t->begin1 = blocks;
     t->per1 = d.per;
     t->items1 = d.items;
     blocks += d.blocks;
     t->end1 = blocks;
-    total += (double)3 * (double)2 * 0.15;
-    Divide(1, 4, 0.15 * (double)3, 1, 0, 256, &d);
+    total += (double)3 * (double)2 * (0.076 + 0.5 / (double)Max(2, 1));
+    Divide(1, 4, (0.076 * (double)3 + 0.5 / (double)Max(4, 1)), 1, 0, 256, 1024, &d);
     t->begin2 = blocks;
     t->per2 = d.per;
     t->items2 = d.items;
     blocks += d.blocks;
     t->end2 = blocks;
-    total += (double)1 * (double)4 * 0.15 * (double)3;
-    Divide(3, 4, 0.09, 0, 0, 256, &d);
+    total += (double)1 * (double)4 * (0.076 * (double)3 + 0.5 / (double)Max(4, 1));
+    Divide(3, 4, (0.044 + 2.0 / (double)Max(4, 1)), 0, 0, 256, 1024, &d);
     t->begin3 = blocks;
     t->per3 = d.per;
     t->items3 = d.items;
     blocks += d.blocks;
     t->end3 = blocks;
-    total += (double)3 * (double)4 * 0.09;
+    total += (double)3 * (double)4 * (0.044 + 2.0 / (double)Max(4, 1));
   }
   t->w0 = bytes;
   bytes += (12 * 4 + 63) / 64 * 64;
