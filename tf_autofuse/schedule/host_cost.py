@@ -18,8 +18,8 @@ TURNED = 0.25
 _BYTE = 0.008
 _SIMPLE = 0.012
 _OPS: Mapping[str, float] = dict(
-    {"Div": 0.15, "Sqrt": 0.2, "Exp": 0.35, "Expm1": 0.45, "Ln": 0.5, "Log1p": 0.7, "Sigmoid": 0.55,
-     "Tanh": 0.5, "Erf": 0.6, "Pow": 3.0, "Atan2": 2.0},
+    {"Div": 0.15, "Sqrt": 0.2, "Exp": 0.25, "Expm1": 0.3, "Ln": 0.5, "Log1p": 0.7, "Sigmoid": 0.35,
+     "Tanh": 0.35, "Erf": 0.4, "Pow": 3.0, "Atan2": 2.0},
     **dict.fromkeys(("Mod", "FloorMod", "TruncateMod"), 2.0),
     **dict.fromkeys(("Sin", "Cos", "Asin", "Acos", "Atan", "Sinh", "Cosh"), 0.8),
     **dict.fromkeys(("Tan", "Erfc", "Asinh", "Acosh", "Atanh"), 1.4),
