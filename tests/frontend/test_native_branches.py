@@ -132,3 +132,12 @@ def test_gradients_through_a_decided_cond(native):
     result = v1.cond(tf.constant(False), lambda: tf.tan(x), lambda: tf.exp(tf.abs(x)) * 2.0)
     ops = ops_of(native, [result, tf.gradients(result, x)[0]], feeds)
     assert not FLOW.intersection(ops) and "Tan" not in ops
+
+
+def test_arithmetic_behind_a_decided_merge_is_folded(native):
+    """A batch norm out of training: its own moments are for nobody, and the moving ones are constants."""
+    x, feeds = x_feed()
+    moving = tf.identity(tf.constant([1.0, 2.0, 3.0, 4.0]))
+    variance = v1.cond(tf.constant(False), lambda: tf.reduce_mean(tf.square(x), 0), lambda: moving)
+    ops = ops_of(native, tf.abs(x * tf.math.rsqrt(variance + 1e-3)) + 1.0, feeds)
+    assert not {"Rsqrt", "Mean", "Square"}.intersection(ops)

@@ -1,11 +1,13 @@
 """Which inputs' memory an output may take: only where each element is read before it is written over."""
 
+from dataclasses import replace
+
 from tf_autofuse.ir.asc_graph import FusedGraph, KernelIO
 from tf_autofuse.ir.builder import HintBuilder
 from tf_autofuse.ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32
 from tf_autofuse.machine import machine_for
 from tf_autofuse.runtime.registry import forward_pairs, meta
-from tf_autofuse.symbolic.guards import InputDim, SizeVar
+from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import stride_or_zero, symbol
 
 AXES = [("z0", 6), ("z1", 8)]
@@ -69,6 +71,19 @@ def test_an_offset_or_a_run_time_stride_is_none():
         b.store(b.op("Abs", b.load(b.data(0, FLOAT32), (1, 1), **options)), 0)
         graph = fused(b, [(FLOAT32, (n, 8))], [(FLOAT32, (n, 8))], [SizeVar("s0", InputDim(0, 0))])
         assert forward_pairs(graph) == ()
+
+
+def test_other_dims_of_as_many_elements():
+    """What a matrix product gives, under the dims that it is read as; what a guard says of run-time dims."""
+    n, m, whole = symbol("s0"), symbol("s1"), symbol("s2")
+    sizes = [SizeVar("s0", InputDim(0, 0)), SizeVar("s1", InputDim(1, 0)), SizeVar("s2", 3 * n)]
+    for guards, expected in (((Guard("eq", m, 3 * n),), ((0, 0), (1, 0))), ((), ((0, 0),))):
+        b = HintBuilder("f", [("z0", n), ("z1", 3), ("z2", 8)])
+        x, y = b.load(b.data(0, FLOAT32), (1, 1, 1)), b.load(b.data(1, FLOAT32), (1, 1, 1))
+        b.store(b.op("Add", x, y), 0)
+        dims = [(FLOAT32, (n, 24)), (FLOAT32, (m, 8))]
+        graph = replace(fused(b, dims, [(FLOAT32, (whole, 8))], sizes), guards=guards)
+        assert forward_pairs(graph) == expected
 
 
 def test_symbolic_dims_that_are_the_same():

@@ -5,7 +5,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from tf_autofuse.ir.asc_graph import AscGraph, AscNode, FusedGraph
 from tf_autofuse.ir.builder import dense_strides
 from tf_autofuse.machine import HostMachine, Machine, machine_for
 from tf_autofuse.runtime.library import KernelError, KernelLibrary, Tiling, Traced
-from tf_autofuse.symbolic.guards import GuardFailure
-from tf_autofuse.symbolic.size import known_equal
+from tf_autofuse.symbolic.guards import GuardFailure, InputDim
+from tf_autofuse.symbolic.size import Size, is_symbol, known_equal, product, substitute, symbols_of
 
 #: A launch that moves fewer bytes than this runs on the calling thread, all blocks one after another.
 SMALL_BYTES = 64 * 1024
@@ -75,15 +75,17 @@ def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
     """(input, output) pairs whose memory may be the same.
 
     Every element of the output must be written after the same element of the input was read for the last
-    time. So: equal item size and dims; every Load of the input reads exactly what the output's Store writes
-    (same strides, no offset, nothing broadcast); and the Store depends on each of these Loads, which orders
-    them on any hardware.
+    time. So: equal item size and number of elements (the matrix product's [50 * n, 80] may become
+    [n, 50, 80]); every Load of the input reads exactly what the output's Store writes (same strides, no
+    offset, nothing broadcast); and the Store depends on each of these Loads, which orders them on any
+    hardware.
     """
     if len(fused.graphs) != 1:
         return ()
     graph = fused.graphs[0]
     if graph.of_type("Gather"):  # an index out of range: the fallback needs the inputs as they were
         return ()
+    known = _sizes_by_guards(fused)
     pairs: List[Tuple[int, int]] = []
     for o, output in enumerate(fused.outputs):
         stores = [n for n in graph.of_type("Store") if _output_of(graph, n) == o]
@@ -96,12 +98,28 @@ def forward_pairs(fused: FusedGraph) -> Tuple[Tuple[int, int], ...]:
             if (
                 loads
                 and tensor.dtype.bytes == output.dtype.bytes
-                and len(tensor.dims) == len(output.dims)
-                and all(known_equal(a, b) for a, b in zip(tensor.dims, output.dims))
+                and known_equal(product(known(tensor.dims)), product(known(output.dims)))
                 and all(n.name in ancestors and _same_elements(n, store) for n in loads)
             ):
                 pairs.append((i, o))
     return tuple(pairs)
+
+
+def _sizes_by_guards(fused: FusedGraph) -> Callable[[Sequence[Size]], Tuple[Size, ...]]:
+    """A function that puts sizes in terms of as few symbols as what holds on every launch allows."""
+    values: Dict[str, Size] = {}
+    for v in fused.sizes:
+        if not isinstance(v.source, InputDim):
+            values[v.name] = substitute(v.source, values)
+    for guard in fused.guards:
+        for a, b in ((guard.left, guard.right), (guard.right, guard.left)):
+            other = substitute(b, values)
+            if guard.kind == "eq" and is_symbol(a) and str(a) not in values and str(a) not in symbols_of(other):
+                # Values stay free of the symbols that have one.
+                values = {name: substitute(size, {str(a): other}) for name, size in values.items()}
+                values[str(a)] = other
+                break
+    return lambda sizes: tuple(substitute(size, values) for size in sizes)
 
 
 def _output_of(graph: AscGraph, store: AscNode) -> Optional[int]:
@@ -175,7 +193,7 @@ def run(
     if not set((i, o) for o, i in shared.items()) <= set(allowed_pairs(binary, fused)):
         raise ValueError("%s are no forward pairs" % (sorted(shared.items()),))
     outputs = [
-        arrays[shared[o]] if o in shared else np.empty(dims, t.dtype.numpy)
+        arrays[shared[o]].reshape(dims) if o in shared else np.empty(dims, t.dtype.numpy)
         for o, (dims, t) in enumerate(zip(shape.out_dims, fused.outputs))
     ]
     memory = arrays + outputs

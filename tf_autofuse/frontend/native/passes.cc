@@ -93,9 +93,8 @@ Status Fuse(const GraphOptimizationPassOptions& options, const PassContext& cont
   tensorflow::CopyGraph(**options.graph, graph.get());
   if (FoldingAllowed(options.session_options->config)) {
     if (NeedsFolding(*graph)) TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
-    if (FoldBranches(graph.get()) && NeedsFolding(*graph)) {
-      TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
-    }
+    // What a Merge was between is next to each other now, as a batch norm's arithmetic and its moments.
+    if (FoldBranches(graph.get())) TF_RETURN_IF_ERROR(FoldConstants(options.device_set, graph.get()));
   }
   GraphAnalysis analysis;
   TF_RETURN_IF_ERROR(analysis.Build(*graph));
