@@ -204,6 +204,19 @@ def test_slices_of_a_concat_pick_its_parts():
     assert region.fused.outputs[0].dims == (3, 2)
 
 
+@pytest.mark.parametrize("count, width, target, regions", [
+    (4, 16, "host", 1), (3, 16, "host", 0), (4, 17, "host", 0), (4, 16, "ascend", 0)])
+def test_a_concat_of_narrow_parts_alone(count, width, target, regions):
+    """TensorFlow copies them row by row; wide ones it copies as fast."""
+
+    def build():
+        made = {"x%d" % i: holder("x%d" % i, None, width if i else 1) for i in range(count)}
+        return made, tf.concat(list(made.values()), 1)
+
+    feed = {"x%d" % i: floats(3, width if i else 1) for i in range(count)}
+    assert len(plan_against_tf(build, [feed], target=target).regions) == regions
+
+
 def test_concat_under_transposes_and_views():
     def body(t):
         x = tf.concat([t["a"], tf.abs(t["b"])], 1)

@@ -19,7 +19,7 @@ from tf_autofuse.fusion.nest import Nest, bodies_of, nest_of, outputs_of
 from tf_autofuse.fusion.reasons import NodeVerdict
 from tf_autofuse.ir.asc_graph import FusedGraph
 from tf_autofuse.ir.dtypes import BY_TF
-from tf_autofuse.ir.loop_ir import constant_of
+from tf_autofuse.ir.loop_ir import Concat, constant_of
 from tf_autofuse.ir.loop_layout import element_count
 from tf_autofuse.lowering.bodies import Emitted, emit_once
 from tf_autofuse.lowering.emit import EmitFailure, Interface
@@ -27,13 +27,15 @@ from tf_autofuse.lowering.graph_view import GraphView
 from tf_autofuse.lowering.known_operands import KnownOperand, known_operands
 from tf_autofuse.lowering.lower import lower
 from tf_autofuse.lowering.naming import fused_name, kind_of, op_types
-from tf_autofuse.symbolic.size import symbols_of
+from tf_autofuse.symbolic.size import is_static, product, symbols_of
 
 Tensor = Tuple[int, int]
 
 #: How often planning starts over; after the last time regions that cannot be emitted are given up whole.
 MAX_ATTEMPTS = 4
-
+#: A concat of so many parts, of which none has more bytes next to each other, is worth an op on the host
+#: though it stands alone: 13 numbers of a batch, which TensorFlow copies one by one.
+LEAST_NARROW_PARTS, NARROW_BYTES = 4, 64
 
 SEVERAL_APART = NodeVerdict(reasons.OUTPUT_OUTSIDE, "its outputs end up in different regions")
 
@@ -103,6 +105,15 @@ def plan(view: GraphView, config, target: str) -> Plan:
         if result is not None:
             return result
     raise AssertionError("the last attempt always gives a plan")
+
+
+def joins_narrow_parts(nest: Nest) -> bool:
+    """Whether the nest is one concat for which TensorFlow would copy a few bytes at a time."""
+    expr = nest.boxes[0].expr
+    if len(nest.boxes) != 1 or not isinstance(expr, Concat) or len(expr.args) < LEAST_NARROW_PARTS:
+        return False
+    runs = [product(arg.dims[expr.axis:]) for arg in expr.args]
+    return all(is_static(run) and run * expr.dtype.bytes <= NARROW_BYTES for run in runs)
 
 
 class _Planner:
@@ -233,6 +244,8 @@ class _Planner:
             self.keep(nest, NodeVerdict(reasons.LIFTED, "it only takes parts of other data"))
             return False
         if len(nest.computing) >= 2 or (nest.computing and self.config.disable_lifting):
+            return True
+        if self.target == "host" and joins_narrow_parts(nest):
             return True
         reason = "it stands alone" if nest.computing else "it only views other data"
         for pair in pairs:

@@ -114,7 +114,9 @@ def _sizes_by_guards(fused: FusedGraph) -> Callable[[Sequence[Size]], Tuple[Size
     for guard in fused.guards:
         for a, b in ((guard.left, guard.right), (guard.right, guard.left)):
             other = substitute(b, values)
-            if guard.kind == "eq" and is_symbol(a) and str(a) not in values and str(a) not in symbols_of(other):
+            if guard.kind != "eq" or not is_symbol(a):
+                continue
+            if str(a) not in values and str(a) not in symbols_of(other):
                 # Values stay free of the symbols that have one.
                 values = {name: substitute(size, {str(a): other}) for name, size in values.items()}
                 values[str(a)] = other
