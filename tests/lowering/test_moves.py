@@ -211,7 +211,8 @@ def test_a_concat_of_narrow_parts_alone(count, width, target, regions):
 
     def build():
         made = {"x%d" % i: holder("x%d" % i, None, width if i else 1) for i in range(count)}
-        return made, tf.concat(list(made.values()), 1)
+        joined = tf.concat(list(made.values()), 1)
+        return made, [joined, tf.reshape(joined, [-1])]
 
     feed = {"x%d" % i: floats(3, width if i else 1) for i in range(count)}
     assert len(plan_against_tf(build, [feed], target=target).regions) == regions

@@ -33,7 +33,7 @@ MAX_INPUTS_OF_PARTS = 400
 #: Most bytes that the outputs of two nests side by side may take together.
 MAX_HORIZONTAL_OUTPUT_BYTES = 13 << 30
 #: Most bytes of a tensor that is stored again under other dims.
-MAX_COPIED_VIEW_BYTES = 64 << 10
+MAX_COPIED_VIEW_BYTES = 16 << 10
 #: Most loop nests in one op.
 MAX_CHAINED = 8
 #: Most bytes of workspace between the loop nests of one op, which all live until it ends.

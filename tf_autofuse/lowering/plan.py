@@ -108,9 +108,12 @@ def plan(view: GraphView, config, target: str) -> Plan:
 
 
 def joins_narrow_parts(nest: Nest) -> bool:
-    """Whether the nest is one concat for which TensorFlow would copy a few bytes at a time."""
-    expr = nest.boxes[0].expr
-    if len(nest.boxes) != 1 or not isinstance(expr, Concat) or len(expr.args) < LEAST_NARROW_PARTS:
+    """Whether the nest is a concat for which TensorFlow would copy a few bytes at a time, with its views."""
+    computed = [box.expr for box in nest.boxes if box.node in nest.computing]
+    if len(computed) != 1 or not isinstance(computed[0], Concat):
+        return False
+    (expr,) = computed
+    if len(expr.args) < LEAST_NARROW_PARTS:
         return False
     runs = [product(arg.dims[expr.axis:]) for arg in expr.args]
     return all(is_static(run) and run * expr.dtype.bytes <= NARROW_BYTES for run in runs)
