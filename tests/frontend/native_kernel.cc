@@ -18,6 +18,7 @@
 #define GROUPS 9     // [n] -> how many blocks came in the call that wrote each element
 #define VALUES 10    // [n] -> -a; negative values are not for the kernel
 #define HALVES 11    // [n] -> a / 2
+#define COUNTS 12    // [n] -> how often each element has been written, up to 65536 of them
 
 #ifndef FAIL_FROM
 #define FAIL_FROM 0
@@ -101,6 +102,7 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
                             uint64_t capacity) {
   const Tiling* t = static_cast<const Tiling*>(tiling);
   static std::atomic<int> calls{0};
+  static std::atomic<int> written[KIND == COUNTS ? 65536 : 1];
   const bool fails = KIND == CLOBBER && calls++ >= FAIL_FROM;
   const int inputs = KIND == SUM ? 2 : 1;
   const float* a = static_cast<const float*>(gm[0]);
@@ -140,6 +142,8 @@ int32_t autofuse_run_blocks(void* const* gm, const uint64_t* bytes, void* worksp
       out[i] = 1e30f;
     } else if (KIND == VALUES && a[i] < 0) {
       return 2;
+    } else if (KIND == COUNTS) {
+      out[i] = static_cast<float>(++written[i % (sizeof(written) / sizeof(written[0]))]);
     } else if (KIND == HALVES) {
       out[i] = a[i] * 0.5f;
     } else if (KIND == GROUPS) {

@@ -243,6 +243,17 @@ def test_the_cost_decides_who_runs_the_blocks(native, libraries, threads):
             assert (low, high) == (48, 48) if alone else 0 < low <= high < 48, (cost, small_bytes, low, high)
 
 
+@pytest.mark.parametrize("cost", [700, 10 ** 6])
+def test_every_block_runs_once_whoever_takes_it(native, libraries, key, cost):
+    """Also with a helper that comes late, or when all is done."""
+    native.register_kernel(key, meta(libraries("COUNTS", COST=cost), "COUNTS"))
+    fused = Fused(key, "COUNTS")
+    values = np.ones(48 * 256, np.float32)
+    for launch in range(300):
+        assert (fused(values) == launch + 1).all()
+    assert native.stats()[key]["fallbacks"] == 0
+
+
 def test_helpers_have_the_floating_point_mode_of_the_caller(native, libraries, key):
     """TensorFlow's threads flush denormals: all blocks of a launch do, or none."""
     native.register_kernel(key, meta(libraries("HALVES", COST=10 ** 6), "HALVES"))
