@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tf_autofuse.fusion import reasons
-from tf_autofuse.lowering.plan import Decision, PairRefusal, Plan
+from tf_autofuse.lowering.plan import Decision, PairRefusal, Plan, Told
 from tf_autofuse.report import explain
 
 
@@ -20,11 +20,10 @@ def test_codes_have_one_meaning_each():
 def test_explain_shows_the_code_with_its_text_and_remedy(code):
     known = reasons.ALL_CODES[code]
     pair = code[:4] in ("NF10", "NF21")
-    plan = Plan(
-        (),
+    plan = Plan((), (), lambda: Told(
         () if pair else (Decision(0, "here", "Neg", -1, code, "the particulars"),),
         (PairRefusal("here", "there", code, "the particulars"),) if pair else (),
-    )
+    ))
     compilation = SimpleNamespace(plan=plan, compiled=(), pending=(), failures=(), timings=())
     record = SimpleNamespace(
         graph="g", node_count=1, fetches=(), compilation=compilation, dropped={}, seconds=0.0

@@ -22,20 +22,21 @@ def change(region_index, **fields):
         regions = list(result.regions)
         for name, value in fields.items():
             regions[region_index] = regions[region_index]._replace(**{name: value(regions[region_index])})
-        return result._replace(regions=tuple(regions))
+        return Plan(regions, result.operands, lambda: result.told)
 
     return apply
 
 
 MUTATIONS = {
-    "a node in two regions": lambda p: p._replace(regions=p.regions + p.regions[:1]),
+    "a node in two regions": lambda p: Plan(p.regions + p.regions[:1], (), lambda: p.told),
     "a cycle": lambda p: Plan(
-        (p.regions[0]._replace(nodes=p.regions[0].nodes + p.regions[1].nodes),), p.decisions
+        (p.regions[0]._replace(nodes=p.regions[0].nodes + p.regions[1].nodes),), (), lambda: p.told
     ),
     "an input too few": change(1, inputs=lambda r: r.inputs[:-1]),
     "an output too few": change(0, outputs=lambda r: ()),
     "another device": change(0, device=lambda r: "elsewhere"),
-    "a wrong decision": lambda p: p._replace(decisions=p.decisions[:2] + p.decisions[:1] + p.decisions[3:]),
+    "a wrong decision": lambda p: Plan(p.regions, (), lambda: p.told._replace(
+        decisions=p.decisions[:2] + p.decisions[:1] + p.decisions[3:])),
 }
 
 

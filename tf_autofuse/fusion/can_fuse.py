@@ -14,7 +14,7 @@ tensors between them then stay in the op's workspace: TF neither allocates nor s
 where one of them reduces: relu(x) summed up along two axes.
 """
 
-from typing import Callable, List, NamedTuple, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tf_autofuse.fusion import reasons
 from tf_autofuse.fusion.acyclic import AcyclicGraph
@@ -42,7 +42,7 @@ MAX_WORKSPACE_BYTES = 64 << 20
 
 class FusionContext(NamedTuple):
     """names, inputs, consumers, alive: per TF node. tensor_bytes: (tensor) -> bytes, estimated where dims are
-    symbolic."""
+    symbolic. places: per TF node its place in the whole graph; homes: its chunk in it, where it has any."""
 
     names: Sequence[str]
     inputs: Sequence[Tuple[Tensor, ...]]
@@ -51,6 +51,8 @@ class FusionContext(NamedTuple):
     tensor_bytes: Callable[[Tensor], int]
     alive: Sequence
     max_size: int
+    places: Sequence[int] = range(1 << 62)
+    homes: Optional[Sequence[int]] = None
 
 
 def shared_tensors(a: Nest, b: Nest) -> Tuple[List[Tensor], List[Tensor]]:
@@ -142,12 +144,23 @@ def can_chain(a: Nest, b: Nest, why: Verdict, context: FusionContext) -> Verdict
     return Verdict(True, score=score(a, b, context))
 
 
+def separated(a: int, b: int, context: FusionContext) -> Verdict:
+    """Of two nests (keys) of different chunks of the graph: there is something between them that is not
+    fused."""
+    through = context.graph.detour(a, b)
+    return Verdict(False, reasons.CYCLE, "a path leads through %s" % (
+        "what is not fused" if through is None else context.names[through]))
+
+
 def score(a: Nest, b: Nest, context: FusionContext) -> tuple:
     """Ascending order of preference for joining a and b: bytes of shared tensors (written and read: twice),
     distance of the members, topological order."""
     between, common = shared_tensors(a, b)
     saved = 2 * sum(map(context.tensor_bytes, between)) + sum(map(context.tensor_bytes, common))
-    distance = max(abs(a.members[0] - b.members[-1]), abs(b.members[0] - a.members[-1]))
+    places = context.places
+    distance = max(
+        abs(places[a.members[0]] - places[b.members[-1]]), abs(places[b.members[0]] - places[a.members[-1]])
+    )
     return -saved, distance, min(a.key, b.key), max(a.key, b.key)
 
 

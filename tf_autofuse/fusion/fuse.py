@@ -6,12 +6,13 @@ consumers read can vanish once both are one nest. Rounds end when one joins noth
 MAX_ROUNDS. Then the pairs that still are two for their loops' sake may become one op with a loop nest each.
 
 Pairs of readers of one tensor are tried as neighbours in topological order only, per kind of loop (device,
-frame, number of elements): a tensor with n readers gives n pairs, not n * n.
+frame, number of elements): a tensor with n readers gives n pairs, not n * n. Pairs of different chunks of the
+graph (lowering/chunks.py) are refused.
 """
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from tf_autofuse.fusion.can_fuse import FusionContext, can_chain, can_fuse, score
+from tf_autofuse.fusion.can_fuse import FusionContext, can_chain, can_fuse, score, separated
 from tf_autofuse.fusion.nest import Nest, chain, join
 from tf_autofuse.fusion.reasons import Verdict
 from tf_autofuse.ir.loop_ir import Tensor
@@ -41,15 +42,17 @@ def fuse(nests: Sequence[Nest], context: FusionContext) -> Fusion:
     refused: List[Refused] = []
     for _ in range(MAX_ROUNDS):
         before = len(current)
-        pairs = _best_first(current, _pairs(current), context)
+        pairs, apart = _pairs(current, context.homes)
+        pairs = _best_first(current, pairs, context)
         refused = _unite(current, pairs, context, lambda a, b, _: can_fuse(a, b, context), join)
         if len(current) == before:
             break
     # What cannot be one loop nest may still be one op of several.
     why = {(pair.a, pair.b): pair.verdict for pair in refused}
     pairs = _best_first(current, why, context)
-    apart = _unite(current, pairs, context, lambda a, b, pair: can_chain(a, b, why[pair], context), chain)
-    return Fusion(tuple(current[key] for key in sorted(current)), tuple(apart))
+    left = _unite(current, pairs, context, lambda a, b, pair: can_chain(a, b, why[pair], context), chain)
+    left += [Refused(a, b, separated(a, b, context)) for a, b in apart if a in current and b in current]
+    return Fusion(tuple(current[key] for key in sorted(current)), tuple(left))
 
 
 def _best_first(current: Dict[int, Nest], pairs, context: FusionContext) -> List[Tuple[int, int]]:
@@ -85,8 +88,8 @@ def _find(now: Dict[int, int], key: int) -> int:
     return key
 
 
-def _pairs(nests: Dict[int, Nest]) -> List[Tuple[int, int]]:
-    """Pairs that share a tensor, each once."""
+def _pairs(nests: Dict[int, Nest], homes) -> Tuple[List[Tuple[int, int]], List[Tuple[int, int]]]:
+    """Pairs that share a tensor, each once: those of one chunk, and the others."""
     maker = {tensor: key for key, nest in nests.items() for tensor in nest.makes}
     readers: Dict[Tensor, List[int]] = {}
     for key in sorted(nests):
@@ -99,16 +102,20 @@ def _pairs(nests: Dict[int, Nest]) -> List[Tuple[int, int]]:
         if tensor in maker:
             for key in keys:
                 found[(maker[tensor], key)] = None
-        for group in _by_loop(nests, keys):
-            for a, b in zip(group, group[1:]):
-                found[(a, b)] = None
-    return list(found)
+        if len(keys) > 1:
+            for group in _by_loop(nests, keys, homes):
+                for a, b in zip(group, group[1:]):
+                    found[(a, b)] = None
+    if homes is None:
+        return list(found), []
+    together = [pair for pair in found if homes[pair[0]] == homes[pair[1]]]
+    return together, [pair for pair in found if homes[pair[0]] != homes[pair[1]]]
 
 
-def _by_loop(nests: Dict[int, Nest], keys: List[int]) -> List[List[int]]:
+def _by_loop(nests: Dict[int, Nest], keys: List[int], homes) -> List[List[int]]:
     groups: Dict[tuple, List[int]] = {}
     for key in keys:
         nest = nests[key]
-        kind = (nest.device, nest.frame, element_count(nest.space))
+        kind = (nest.device, nest.frame, element_count(nest.space), homes and homes[key])
         groups.setdefault(kind, []).append(key)
     return list(groups.values())

@@ -101,6 +101,7 @@ def _renamed(fused: FusedGraph, name: str, origin: Tuple[str, ...]) -> FusedGrap
 
 _lock = threading.Lock()
 _bodies: Dict[Any, Body] = {}
+_generation = 0
 
 
 def emit_once(name: str, kind: str, bodies: Sequence[Sequence[Store]], interface: Interface, guards,
@@ -120,9 +121,16 @@ def emit_once(name: str, kind: str, bodies: Sequence[Sequence[Store]], interface
 
 
 def forget() -> None:
-    """Empties this process's memory of bodies. For tests and measurements."""
+    """Empties this process's memory of bodies, and of what holds them. For tests and measurements."""
+    global _generation
     with _lock:
         _bodies.clear()
+        _generation += 1
+
+
+def generation() -> int:
+    """Another number after each `forget`."""
+    return _generation
 
 
 class _NoKey(Exception):

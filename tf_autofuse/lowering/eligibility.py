@@ -23,7 +23,8 @@ _FILL_VALUE = {"Fill": (1,), "BroadcastTo": (0,)}
 
 
 class Eligibility:
-    """refused: verdicts that were found before (a region that could not be emitted)."""
+    """refused: verdicts that were found before (a region that could not be emitted). has_references: whether
+    the graph has any."""
 
     def __init__(self, view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict]):
         self._view = view
@@ -34,7 +35,7 @@ class Eligibility:
         self._by_dtype: Dict[tuple, Optional[NodeVerdict]] = {}
         self._on_cpu: Dict[str, bool] = {}
         self._no_row: Dict[str, NodeVerdict] = {}
-        self._has_references = any(d > 100 for dtypes in set(view.out_dtypes) for d in dtypes)
+        self.has_references = any(d > 100 for dtypes in set(view.out_dtypes) for d in dtypes)
         self._skips = bool(config.skip_list.names or config.skip_list.types)
 
     def neutral(self, op: str) -> bool:
@@ -111,7 +112,7 @@ class Eligibility:
     def _place_verdict(self, node: int, op: str) -> Optional[NodeVerdict]:
         """What the node's surroundings say."""
         view = self._view
-        if self._has_references:
+        if self.has_references:
             if any(d > 100 for d in view.in_dtypes[node] + view.out_dtypes[node]):
                 return NodeVerdict(reasons.REFERENCE, "it reads or gives a reference")
             for source, port in view.inputs[node]:

@@ -25,7 +25,7 @@ from tf_autofuse.ir.dtypes import BY_TF, DType
 
 Tensor = Tuple[int, int]
 
-_REQUIRED = (
+REQUIRED = (
     "names",
     "ops",
     "devices",
@@ -43,13 +43,13 @@ _REQUIRED = (
 class GraphView:
     """See the head of the file. The columns are attributes of the same names."""
 
-    __slots__ = _REQUIRED + ("constants", "symbols", "_consumers", "_control_outputs", "_liveness")
+    __slots__ = REQUIRED + ("constants", "symbols", "_consumers", "_control_outputs", "_liveness")
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Any]) -> "GraphView":
         """Raises ValueError where a column is missing or has another length than `names`."""
         view = cls()
-        for name in _REQUIRED:
+        for name in REQUIRED:
             column = columns.get(name)
             if column is None or len(column) != len(columns["names"]):
                 raise ValueError("column %r is missing or does not have one entry a node" % name)

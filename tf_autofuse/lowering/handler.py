@@ -66,11 +66,11 @@ class LoopHandler(OpHandler):
         self._equal: Dict[Size, Size] = {}
         self._low: Optional[DType] = None
         self._origin = -1
-        self._name = ""
+        self._op = ""
         self._role = CONVERT
         self._missing: Dict[tuple, str] = {}
 
-    def begin(self, origin: int, name: str, op: str, low: Optional[DType]) -> None:
+    def begin(self, origin: int, op: str, low: Optional[DType]) -> None:
         """Before each op. low: the 16-bit dtype that its values were promoted from, None for none."""
         self.guards = []
         self.made = 0
@@ -78,7 +78,7 @@ class LoopHandler(OpHandler):
         self._equal = {}
         self._low = low
         self._origin = origin
-        self._name = name
+        self._op = op
         self._role = USER if op == "Cast" else CONVERT
 
     # What lowerings call.
@@ -185,13 +185,13 @@ class LoopHandler(OpHandler):
         if is_static(size) and size == 0:
             raise Refusal("Dim %d is empty, which is an error in TensorFlow." % axis)
         if not is_static(size):
-            self.guards.append(Guard("eq", minimum(size, 1), 1, self._name))
+            self.guards.append(Guard("eq", minimum(size, 1), 1, self._op))
 
     def require_size(self, v: Expr, axis: int, size: int) -> None:
         if is_static(v.dims[axis]) and v.dims[axis] != size:
             raise Refusal("Dim %d is %d, not %d." % (axis, v.dims[axis], size))
         if not is_static(v.dims[axis]):
-            self.guards.append(Guard("eq", v.dims[axis], size, self._name))
+            self.guards.append(Guard("eq", v.dims[axis], size, self._op))
 
     def dtype_of(self, v: Expr) -> DType:
         return v.dtype
@@ -212,7 +212,7 @@ class LoopHandler(OpHandler):
             return
         if is_static(a) and is_static(b):
             raise Refusal("Dims %d and %d must be equal: the op does not broadcast." % (a, b))
-        self.guards.append(Guard("eq", a, b, self._name))
+        self.guards.append(Guard("eq", a, b, self._op))
         # The one that says more stands for both: views can cut 4 * s0 where they could not cut s1.
         if is_static(b) or (is_symbol(a) and not is_symbol(b)):
             a, b = b, a
@@ -232,7 +232,7 @@ class LoopHandler(OpHandler):
             mine = a[skipped + i]
             dims[skipped + i], guard = self._symbols.broadcast(mine, other)
             if guard is not None:
-                self.guards.append(guard._replace(why=self._name))
+                self.guards.append(guard._replace(why=self._op))
         return tuple(dims)
 
     def _canonical(self, size: Size) -> Size:

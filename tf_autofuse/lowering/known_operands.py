@@ -18,7 +18,8 @@ from tf_autofuse.lowering.liveness import ALWAYS
 from tf_autofuse.lowering.shape_folding import Value
 from tf_autofuse.symbolic.size import Size, is_static, known_equal, product
 
-_FLOW = frozenset(
+#: Ops whose operands are left alone.
+FLOW = frozenset(
     "_Arg _Retval _Send _Recv _HostSend _HostRecv Switch Merge Enter Exit NextIteration LoopCond".split()
 )
 
@@ -42,7 +43,7 @@ def known_operands(view: GraphView, lowered, fused: Set[int]) -> Tuple[KnownOper
     unsure = _unsure(view, lowered.assuming)
     found: List[KnownOperand] = []
     for node, op in enumerate(view.ops):
-        if node in fused or node in lowered.folded or op in _FLOW or unsure[node]:
+        if node in fused or node in lowered.folded or op in FLOW or unsure[node]:
             continue
         if view.frames[node] or lowered.alive[node] is not ALWAYS:
             continue

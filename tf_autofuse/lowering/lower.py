@@ -54,7 +54,7 @@ from tf_autofuse.lowering.symbols import ShapesDiffer, SymbolTable
 from tf_autofuse.lowering.views import Refused, lower_fill, lower_view
 from tf_autofuse.ops.schema import Refusal
 from tf_autofuse.symbolic.guards import Guard
-from tf_autofuse.symbolic.size import is_static, known_equal
+from tf_autofuse.symbolic.size import Size, is_static, known_equal
 
 #: Most tensors that inlining lets one expression load (GE's max_load_num on 910B); a concat's, per part.
 MAX_LOADS = 4
@@ -64,6 +64,20 @@ MAX_LOADS_OF_PARTS = 400
 MAX_LOOKUPS = 2
 
 Tensor = Tuple[int, int]
+
+
+class Surroundings(NamedTuple):
+    """What the columns of a part of a graph do not say. homes: per node the number of its chunk
+    (lowering/chunks.py), -1 outside of all: what is in different ones is not fused; None: it is one piece.
+    places: per node its place in the whole graph, None: its id. first: per run-time dim the node that is the
+    first one to have it, -1 for one outside; alive: per node; None: as the columns say. bound: run-time dims
+    that are sizes of others by what is planned elsewhere."""
+
+    homes: Optional[Sequence[int]] = None
+    places: Optional[Sequence[int]] = None
+    first: Optional[Mapping[int, int]] = None
+    alive: Optional[Sequence[Liveness]] = None
+    bound: Optional[Mapping[int, Size]] = None
 
 
 class Lowered(NamedTuple):
@@ -79,13 +93,27 @@ class Lowered(NamedTuple):
     realized: Tuple[int, ...]
     verdicts: Mapping[int, NodeVerdict]
     guards: Mapping[int, Tuple[Guard, ...]]
-    alive: List[Liveness]
+    alive: Sequence[Liveness]
     dims_of: "Dimensions"
     chains: ShapeChains
     shape_values: ShapeValues
     folded: Set[int]
     assuming: Set[int]
     again: FrozenSet[int] = frozenset()
+
+
+def first_nodes(view: GraphView) -> Dict[int, int]:
+    """Per run-time dim the first node that has it."""
+    first: Dict[int, int] = {}
+    seen = set()
+    for node, shapes in enumerate(view.out_shapes):
+        if shapes not in seen:
+            seen.add(shapes)
+            for column in shapes:
+                for d in column or ():
+                    if d < 0:
+                        first.setdefault(-d - 1, node)
+    return first
 
 
 class Dimensions:
@@ -106,12 +134,13 @@ class Dimensions:
 
 
 def lower(
-    view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict], forced: Set[int]
+    view: GraphView, config, target: str, refused: Mapping[int, NodeVerdict], forced: Set[int],
+    around: Surroundings = Surroundings(),
 ) -> Lowered:
     """refused: nodes that may not be fused, with the reason; forced: nodes to be realized in any case."""
     refused = dict(refused)
     while True:
-        lowering = _Lowering(view, config, target, refused, forced)
+        lowering = _Lowering(view, config, target, refused, forced, around)
         result = lowering.run()
         if not lowering.unstorable:
             return result
@@ -128,12 +157,12 @@ class _OnlyConstants(Refused):
 
 
 class _Lowering:
-    def __init__(self, view, config, target, refused, forced):
+    def __init__(self, view, config, target, refused, forced, around):
         self.view = view
         self.threshold = config.recomputation_threshold
         self.max_size = config.max_fusion_size
         self.forced = forced
-        self.symbols = SymbolTable(view.symbols)
+        self.symbols = SymbolTable(view.symbols, around.bound)
         self.dims_of = Dimensions(view, self.symbols)
         self.shape_values = ShapeValues(view, self.dims_of)
         self.handler = LoopHandler(self.symbols, target, config.enhances_precision)
@@ -146,9 +175,13 @@ class _Lowering:
         self.realized: Set[int] = set()
         self.verdicts: Dict[int, NodeVerdict] = {}
         self.guards: Dict[int, Tuple[Guard, ...]] = {}
-        self.constants: Dict[int, Optional[Expr]] = {}
-        self.loads: Dict[Tensor, Expr] = {}
-        self.seen_dims: Set[int] = set()
+        self.homes = around.homes
+        self.alive = around.alive
+        self.first = first_nodes(view) if around.first is None else around.first
+        self.at = -1  # the node that is being lowered
+        # By chunk, since the order of expressions must not depend on other chunks.
+        self.constants: Dict[Tuple[int, int], Optional[Expr]] = {}
+        self.loads: Dict[Tuple[Tensor, int], Expr] = {}
         self.folded: Set[int] = set()  # nodes that only compute known sizes
         self.known: Set[Tuple[int, int]] = set()  # (node, input position) that is taken as known
         self.assuming: Set[int] = set()  # nodes whose dims hold under a guard that TF does not check
@@ -157,6 +190,7 @@ class _Lowering:
 
     def run(self) -> Lowered:
         for node in range(len(self.view)):
+            self.at = node
             verdict = self.sizes_verdict(node) or self.eligible.verdict(node)
             if verdict is None:
                 verdict = self.try_box(node)
@@ -164,9 +198,6 @@ class _Lowering:
                 self.verdicts[node] = verdict
                 for source, _ in self.view.inputs[node]:
                     self.realize(source)
-            for column in self.view.out_shapes[node]:
-                if column and min(column) < 0:
-                    self.seen_dims.update(-d - 1 for d in column if d < 0)
         return Lowered(
             self.view,
             self.symbols,
@@ -174,7 +205,7 @@ class _Lowering:
             tuple(sorted(self.realized)),
             self.verdicts,
             self.guards,
-            liveness_of(self.view),
+            liveness_of(self.view) if self.alive is None else self.alive,
             self.dims_of,
             chains_of(self.view, self.folded, self.known, self.boxes),
             self.shape_values,
@@ -190,8 +221,8 @@ class _Lowering:
         return _SIZES
 
     def is_fresh(self, number: int) -> bool:
-        """Whether nothing is known of the run-time dim, and nothing has read it."""
-        return number not in self.seen_dims and not self.symbols.is_bound(number)
+        """Whether nothing is known of the run-time dim, and nothing before this node has it."""
+        return self.first[number] == self.at and not self.symbols.is_bound(number)
 
     def realize(self, node: int) -> None:
         """Makes the node's box the root of a nest. A constant's value is inlined wherever it is read."""
@@ -212,6 +243,7 @@ class _Lowering:
                 at not in values
                 or view.devices[source] != view.devices[node]
                 or view.frames[source] != view.frames[node]
+                or not self.at_home(source, node)
                 or self.needs_tensor(node, at, source)
             ):
                 self.realize(source)
@@ -256,9 +288,13 @@ class _Lowering:
             1 < len(readers) <= MAX_LOOKUPS
             and row_of(view.ops[node]).kind == "gather"
             and not box.inlined
-            and all(self.eligible.kind_of(r) == "concat" for r in readers)
+            and all(self.eligible.kind_of(r) == "concat" and self.at_home(r, node) for r in readers)
             and not view.control_outputs[node]
         )
+
+    def at_home(self, other: int, node: int) -> bool:
+        """Whether the two may end up in one fused op."""
+        return self.homes is None or self.homes[other] == self.homes[node]
 
     def needs_tensor(self, node: int, at: int, source: int) -> bool:
         """Whether the node must read input `at` from memory: what it gathers from, or slices although that
@@ -313,7 +349,7 @@ class _Lowering:
         if filled and (row.kind != "elementwise" or all(is_static(d) for a in args for d in a.dims)):
             raise _OnlyConstants()
         wide = [a.dtype for a in args if a.dtype in HALVES] if row.computes else []
-        self.handler.begin(node, ref.name, ref.op, self.low.dtype if low else (wide[0] if wide else None))
+        self.handler.begin(node, ref.op, self.low.dtype if low else (wide[0] if wide else None))
         hard = False
         exprs: List[Expr] = []
         if row.computes:
@@ -412,7 +448,7 @@ class _Lowering:
         """The tensor as an expression: a constant, the producer's expression, or a Load."""
         view = self.view
         if view.ops[source] == "Const":
-            constant = self.constant(source)
+            constant = self.constant(reader, source)
             if constant is not None:
                 return constant
         box = self.boxes.get(source)
@@ -426,7 +462,8 @@ class _Lowering:
         if box is not None and source not in self.realized and isinstance(box.output(port), Load):
             return box.output(port)
         tensor = (source, port)
-        load = self.loads.get(tensor)
+        key = (tensor, self.homes[reader] if self.homes is not None else 0)
+        load = self.loads.get(key)
         if load is None:
             number = view.out_dtypes[source][port]
             if number > 100:
@@ -436,12 +473,13 @@ class _Lowering:
                 raise Refused(
                     reasons.UNKNOWN_RANK, "the rank of %s:%d is unknown" % (view.names[source], port)
                 )
-            load = self.loads[tensor] = self.builder.load(tensor, BY_TF[number], dims, reader)
+            load = self.loads[key] = self.builder.load(tensor, BY_TF[number], dims, reader)
         return load
 
-    def constant(self, node: int) -> Optional[Expr]:
+    def constant(self, reader: int, node: int) -> Optional[Expr]:
         """The Const's value where all of its elements are the same bits, else None."""
-        if node not in self.constants:
+        key = (node, self.homes[reader] if self.homes is not None else 0)
+        if key not in self.constants:
             array = self.view.constants.get(node)
             expr = None
             dtype = BY_TF.get(self.view.out_dtypes[node][0])
@@ -449,8 +487,8 @@ class _Lowering:
                 if array.size == 1 or array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
                     expr = self.builder.constant(plain(array, dtype), dtype)
                     expr = self.builder.broadcast(expr, tuple(int(d) for d in array.shape))
-            self.constants[node] = expr
-        return self.constants[node]
+            self.constants[key] = expr
+        return self.constants[key]
 
     def settle(self, ref: NodeRef, port: int, expr: Expr) -> Expr:
         """Makes the expression's dims and the columns' dims one: run-time dims that TF's shape function could
@@ -469,6 +507,6 @@ class _Lowering:
             elif d >= 0 and not known_equal(dims[i], d):
                 if is_static(dims[i]):
                     raise Refused(reasons.SHAPES, "TF infers dim %d, the inputs give %d" % (d, dims[i]))
-                self.handler.guards.append(Guard("eq", dims[i], d, ref.name))
+                self.handler.guards.append(Guard("eq", dims[i], d, ref.op))
                 dims[i] = d
         return self.builder.same(expr, tuple(dims), ref.id)

@@ -108,14 +108,14 @@ class _Move:
             return
         if is_static(a) and is_static(b):
             raise self.refuse("%d is more than %d" % (a, b))
-        self.lowering.handler.guards.append(Guard("eq", minimum(a, b), a, self.ref.name))
+        self.lowering.handler.guards.append(Guard("eq", minimum(a, b), a, self.ref.op))
 
     def equal(self, a: Size, b: Size) -> None:
         if known_equal(a, b):
             return
         if is_static(a) and is_static(b):
             raise self.refuse("dims %d and %d differ" % (a, b))
-        self.lowering.handler.guards.append(Guard("eq", a, b, self.ref.name))
+        self.lowering.handler.guards.append(Guard("eq", a, b, self.ref.op))
 
     # Transpose and slices.
 

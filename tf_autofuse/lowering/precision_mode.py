@@ -59,6 +59,11 @@ BLACK = frozenset(
 )
 
 
+def spreads(mode: str) -> bool:
+    """Whether what a mode makes of an op depends on what computes its inputs."""
+    return mode in _MIX
+
+
 class LowPrecision(NamedTuple):
     """dtype: float16 or bfloat16; nodes: per node whether it computes its float32 tensors in that."""
 

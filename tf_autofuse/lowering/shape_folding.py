@@ -251,3 +251,8 @@ _FOLDED: Dict[str, Callable] = {
 _FOLDED.update((op, ShapeValues._same) for op in _SAME)
 _FOLDED.update((op, ShapeValues._reshaped) for op in _RESHAPING)
 _FOLDED.update((op, ShapeValues._arithmetic) for op in _ARITHMETIC)
+
+
+def computes_sizes(op: str, out_dtypes: Optional[Tuple[int, ...]] = None) -> bool:
+    """Whether a node of the op, with outputs of these TF dtypes (None: of any), may be one that `folds`."""
+    return op in _FOLDED and (out_dtypes is None or all(d in _INT_TYPES for d in out_dtypes))

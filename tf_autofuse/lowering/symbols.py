@@ -8,7 +8,7 @@ RegionSizes, one a region: the same sizes as a kernel sees them: symbols s0, s1,
 inputs, each with its source. Kernels of the same form thus have the same text whatever graph they come from.
 """
 
-from typing import Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Set, Tuple
 
 from tf_autofuse.symbolic.guards import Guard, InputDim, SizeVar
 from tf_autofuse.symbolic.size import (
@@ -39,11 +39,13 @@ class ShapesDiffer(Exception):
 
 
 class SymbolTable:
-    """columns: the view's `symbols` (origin, dim, hint per run-time dim)."""
+    """columns: the view's `symbols` (origin, dim, hint per run-time dim). bound: run-time dims of which the
+    size is known from elsewhere."""
 
-    def __init__(self, columns: Sequence[dict]):
+    def __init__(self, columns: Sequence[dict], bound: Optional[Mapping[int, Size]] = None):
         self._columns = columns
-        self._bound: Dict[int, Size] = {}
+        self._known = bound or {}
+        self._bound: Dict[int, Size] = dict(self._known)
         self._dims: Dict[tuple, Dims] = {}
         self._broadcasts: Dict[FrozenSet[Size], SizeExpr] = {}
         self._operands: Dict[str, Tuple[Size, ...]] = {}
@@ -66,6 +68,10 @@ class SymbolTable:
 
     def is_bound(self, number: int) -> bool:
         return number in self._bound
+
+    def bound(self) -> Dict[int, Size]:
+        """The run-time dims that `bind` was called for."""
+        return {number: size for number, size in self._bound.items() if number not in self._known}
 
     def bind(self, number: int, size: Size) -> None:
         """Run-time dim `number` is `size`. To be called before anything else read it."""

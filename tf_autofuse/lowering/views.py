@@ -54,7 +54,7 @@ def _viewed_dims(lowering, ref, before: Dims) -> Dims:
         rest = exact_quotient(element_count(before), divisor)
         if rest is not None:
             if not is_static(divisor):  # TF's Reshape fails where it would have to divide 0 by 0
-                lowering.handler.guards.append(Guard("eq", minimum(divisor, 1), 1, ref.name))
+                lowering.handler.guards.append(Guard("eq", minimum(divisor, 1), 1, ref.op))
             return tuple(others[:at]) + (rest,) + tuple(others[at:])
     else:
         units = [d for d in before if not is_unit(d)]
@@ -75,7 +75,7 @@ def bind_operand(lowering, ref, column, at: int) -> None:
     for d, size in zip(column, value.elements):
         if d < 0 and lowering.is_fresh(-d - 1) and size is not None and not is_static(size):
             if not known_nonnegative(size):
-                lowering.handler.guards.append(Guard("eq", minimum(size, 0), 0, ref.name))
+                lowering.handler.guards.append(Guard("eq", minimum(size, 0), 0, ref.op))
                 lowering.assuming.add(ref.id)
             lowering.symbols.bind(-d - 1, size)
 
