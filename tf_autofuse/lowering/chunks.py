@@ -294,6 +294,7 @@ class _Joiner:
             if before and (whole or not self.all_lead(before, group, bool(first))):
                 self.join(before[0], group[0])
                 self.mixed = True
+                group = before + group
             before = group
 
     def all_lead(self, before: Sequence[int], behind: Sequence[int], computed: bool) -> bool:

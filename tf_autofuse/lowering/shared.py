@@ -293,7 +293,8 @@ class _Framing:
 
     def order(self, node: int, number: int, base: int) -> tuple:
         """The node's control edges."""
-        home, before, after = self.chunks.home, self.view.control_inputs[node], self.view.control_outputs[node]
+        home, view = self.chunks.home, self.view
+        before, after = view.control_inputs[node], view.control_outputs[node]
         return ([source - base for source in before if home[source] == number],
                 any(home[source] != number for source in before), any(home[n] != number for n in after))
 
@@ -310,8 +311,8 @@ class _Framing:
 
     def _constant(self, node: int) -> tuple:
         view = self.view
-        return (constant_value(view, node), view.out_dtypes[node], view.out_shapes[node], view.devices[node], view.frames[node],
-                bool(view.control_inputs[node]), bool(view.control_outputs[node]))
+        return (constant_value(view, node), view.out_dtypes[node], view.out_shapes[node], view.devices[node],
+                view.frames[node], bool(view.control_inputs[node]), bool(view.control_outputs[node]))
 
     def reader(self, node: int, number: int, place: int, base: int) -> tuple:
         """What an op outside reads, and what known_operands.py asks about it. Raises ValueError where that is
