@@ -57,7 +57,7 @@ def test_what_is_shared_is_what_would_have_been_emitted(monkeypatch):
             y = g.op("Mul", g.op("Add", x, row), g.const(0.25))
             x = g.outside(g.op("Maximum", y, g.op("Neg", y)))
             g.ret(y)
-        return plan(g.view(), CONFIG, "ascend").regions
+        return plan(g.view(), CONFIG, "ascend", shares=False).regions
 
     shared = regions()
     monkeypatch.setattr(bodies, "_key_of", lambda *_: None)
