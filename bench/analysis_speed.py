@@ -4,7 +4,8 @@ The graph is a tower of equal layers as an encoder has them: two matrix products
 between and behind them (bias, GELU, residual, layer norm written out of elementwise ops, gate), the
 batch unknown; every eighth layer is a variant with other widths, so that not all is equal. Sizes are
 the numbers of fusible ops. Times are processor times of the pass, in a process that an earlier one has
-filled the cache for and that has done its imports.
+filled the cache for and that has done its imports. `python -m bench.analysis_speed` writes the table into
+docs/performance.md.
 """
 import json
 import os
@@ -16,10 +17,23 @@ from pathlib import Path
 
 from rich.table import Table
 
+from bench import _documents as documents
+
 ROOT = Path(__file__).resolve().parent.parent
 LAYER_OPS = 44
 SIZES = (1024, 4096, 16384, 65536)
 AGAIN = 5
+#: Largest graph that is planned without chunks.
+MOST_STRAIGHT = 4096
+#: The ways to the edits.
+WAYS = {
+    "kept": "answer kept, new process",  # on disk, by an earlier process
+    "again": "answer kept, again",  # in memory
+    "analysed": "analysed, kernels kept",  # nothing is known of the graph, its kernels are there
+    "known": "analysed, chunks known too",  # a graph of chunks that this process has met
+    "straight": "planned as one piece",  # lowering and fusion alone, without chunks
+}
+HEADS = ["fusible ops", "nodes", "fused ops"] + list(WAYS.values())
 CONTEXT = {
     "entry": "AutofuseOptimizer",
     "parameter_map": {"autofuse_target": "auto"},
@@ -57,52 +71,76 @@ def graph_def(layers):
         return graph.as_graph_def().SerializeToString()
 
 
-def measure(size, again=AGAIN):
-    """Milliseconds of the pass for one graph: 'kept', the first time in this process where an earlier one
-    has left the answer; 'again', the next times; 'analysed', where the answer is unknown but the
-    kernels are there; 'stages' of the latter."""
+def measure(size):
+    """Milliseconds of the pass for one graph, {way: [times]}, with some counts. See WAYS."""
+    from tf_autofuse.config import Config
     from tf_autofuse.frontend import answers, plugin
-    from tf_autofuse.report import journal
+    from tf_autofuse.lowering import bodies
+    from tf_autofuse.lowering.graph_view import GraphView
+    from tf_autofuse.lowering.planner import straight
     native = plugin.native()
     plugin._graph_pass(native.graph_columns(graph_def(1)), CONTEXT)
     columns = native.graph_columns(graph_def(-(-size // LAYER_OPS)))
+    found = {"nodes": len(columns["names"])}
 
-    def milliseconds():
-        start = time.process_time()
-        edits = plugin._graph_pass(columns, CONTEXT)
-        return 1e3 * (time.process_time() - start), edits
+    def times(way, count, work, before=lambda: None):
+        found[way] = []
+        for _ in range(count):
+            before()
+            start = time.process_time()
+            result = work()
+            found[way].append(1e3 * (time.process_time() - start))
+        return result
 
-    kept, edits = milliseconds()
-    times = [milliseconds()[0] for _ in range(again)]
+    def graph_pass():
+        return plugin._graph_pass(columns, CONTEXT)
+
+    edits = times("kept", 1, graph_pass)
+    found.update(fusible=sum(len(edit["nodes"]) for edit in edits), edits=len(edits))
+    times("again", AGAIN, graph_pass)
     key_of = answers.key_of
     answers.key_of = lambda *arguments: None
-    analysed = [milliseconds()[0] for _ in range(3)]
+    times("analysed", AGAIN, graph_pass, bodies.forget)
+    times("known", AGAIN, graph_pass)
     answers.key_of = key_of
-    stages = [(name, 1e3 * seconds) for name, seconds in journal.records()[-1].compilation.timings]
-    return {
-        "fusible": sum(len(edit["nodes"]) for edit in edits),
-        "nodes": len(columns["names"]),
-        "edits": len(edits),
-        "kept": kept,
-        "again": statistics.median(times),
-        "analysed": statistics.median(analysed),
-        "stages": stages,
-    }
+    if size <= MOST_STRAIGHT:
+        config = Config.from_sources(os.environ, CONTEXT["parameter_map"])
+        times("straight", 2, lambda: straight(GraphView.from_columns(columns), config, "host"))
+    return found
 
 
-def run(console, sizes=SIZES) -> None:
-    ways = ("kept", "again", "analysed")
-    heads = ["fusible ops", "nodes", "fused ops"] + ["%s, ms" % way for way in ways]
-    table = Table(*(heads + ["per 1,024 ops, ms"]))
+def _shown(found, way):
+    if way not in found:
+        return ""
+    rates = [ms * 1024 / found["fusible"] for ms in found[way]]
+    if len(rates) == 1:
+        return "%.1f" % rates[0]
+    return "%.1f [%.1f, %.1f]" % (statistics.median(rates), min(rates), max(rates))
+
+
+def rows(sizes=SIZES):
+    """The table: of each size the numbers of ops, and of each way the milliseconds for 1,024 of them, median
+    [least, most]."""
     environ = dict(os.environ, AUTOFUSE_FLAGS="--enable_autofuse=true", AUTOFUSE_BUILD="sync",
                    PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2")
+    result = []
     for size in sizes:
         program = "import json; from bench.analysis_speed import measure; print(json.dumps(measure(%d)))"
         command = [sys.executable, "-c", program % size]
         for _ in range(2):  # the first process fills the cache
             done = subprocess.run(command, stdout=subprocess.PIPE, env=environ, check=True)
         found = json.loads(done.stdout.decode().splitlines()[-1])
-        rates = ["%.2f" % (found[way] * 1024 / found["fusible"]) for way in ways]
         counts = ["%d" % found[what] for what in ("fusible", "nodes", "edits")]
-        table.add_row(*(counts + ["%.1f" % found[way] for way in ways] + [", ".join(rates)]))
+        result.append(counts + [_shown(found, way) for way in WAYS])
+    return result
+
+
+def run(console, sizes=SIZES) -> None:
+    table = Table(*HEADS, title="Milliseconds of the pass for 1,024 fusible ops")
+    for row in rows(sizes):
+        table.add_row(*row)
     console.print(table)
+
+
+if __name__ == "__main__":  # into the document
+    documents.replace(ROOT / "docs" / "performance.md", "analysis", documents.markdown(HEADS, rows()))

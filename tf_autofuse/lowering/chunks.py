@@ -12,8 +12,9 @@ Invariants
        that is not fused is above all that it depends on, and so is what a control edge leads to; other edges
        never lead down. Where all chunks have one level, a path out of one is above it for good; else what is
        between the parts of a chunk is put into it.
-    C2 Between chunks go only tensors that are computed by elementwise ops and reductions or by what is not
-       fused, and constants. What computes sizes is in the chunk of what it computes them for.
+    C2 Between chunks go only tensors that are computed by elementwise ops and reductions, and not from fills
+       alone, or by what is not fused, and constants. What computes sizes is in the chunk of what it computes
+       them for.
     C3 No fusion is lost: where an edge, or a tensor that two nodes read, leads from one chunk to another, a
        path leads from the one to the other through an op that is not fused. Where that cannot be shown they
        are one chunk.
@@ -31,6 +32,8 @@ from tf_autofuse.lowering.shape_folding import MAX_ELEMENTS, computes_sizes
 
 #: Most nodes that are looked at to show that a path leads from one chunk to another.
 MAX_SEARCH = 400
+#: How far fills are followed to what is computed from them.
+MAX_DEPTH = 20
 #: Most readers at one level of one tensor between which and the next level's paths are looked for.
 MAX_READERS = 8
 
@@ -225,6 +228,7 @@ class _Joiner:
         self.levels = graph.levels
         self.parent = list(range(len(graph.kinds)))
         self.mixed = False
+        self.constant: Dict[int, bool] = {}
 
     def find(self, node: int) -> int:
         parent = self.parent
@@ -285,7 +289,7 @@ class _Joiner:
         groups: Dict[int, List[int]] = {levels[node]: [node] for node in first}
         for reader in readers:
             groups.setdefault(levels[reader], []).append(reader)
-        whole = bool(first) and self.kinds[first[0]] == OTHER
+        whole = bool(first) and (self.kinds[first[0]] == OTHER or self.may_be_constant(first[0]))
         before: List[int] = []
         for level in sorted(groups):
             group = groups[level]
@@ -296,6 +300,19 @@ class _Joiner:
                 self.mixed = True
                 group = before + group
             before = group
+
+    def may_be_constant(self, node: int, depth: int = 0) -> bool:
+        """Whether lowering may find that all elements are one number, which its readers then have for
+        themselves: the node is a fill, or computed from fills and constants."""
+        if self.kinds[node] == CONSTANT or depth > MAX_DEPTH:
+            return True
+        found = self.constant.get(node)
+        if found is None:
+            row = row_of(self.view.ops[node]) if self.kinds[node] >= COMPUTES else None
+            inputs = self.view.inputs[node]
+            found = self.constant[node] = row is not None and (row.kind == "fill" or all(
+                self.may_be_constant(inputs[at][0], depth + 1) for at in self.eligible.value_inputs(node)))
+        return found
 
     def all_lead(self, before: Sequence[int], behind: Sequence[int], computed: bool) -> bool:
         if len(before) > MAX_READERS or len(behind) > MAX_READERS:
