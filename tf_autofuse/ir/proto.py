@@ -55,7 +55,21 @@ def to_bytes(fused: FusedGraph) -> bytes:
 def with_header(body: bytes, name: str, origin: Iterable[str]) -> bytes:
     """The bytes of the fused graph of this body under this name, with these TF nodes. The latter are as
     many as those of the graph that the body was made of."""
-    return body + _messages().FusedGraph(name=name, origin=origin).SerializeToString(deterministic=True)
+    return b"".join([body, _text_field(2, name) if name else b""] + [_text_field(9, o) for o in origin])
+
+
+def _text_field(number: int, text: str) -> bytes:
+    """A string field in protobuf's wire format: an edit has one for every node that it replaces, and
+    messages take several times as long."""
+    data = text.encode("utf-8")
+    if len(data) < 128:
+        return bytes((number << 3 | 2, len(data))) + data
+    left, length = len(data), bytearray()
+    while left > 127:
+        length.append(left & 127 | 128)
+        left >>= 7
+    length.append(left)
+    return bytes((number << 3 | 2,)) + bytes(length) + data
 
 
 def body_bytes(fused: FusedGraph) -> bytes:

@@ -306,8 +306,9 @@ class _Framing:
         found = self.described.get(node)
         if found is None:
             found = self.described[node] = self._constant(node)
-        home = self.chunks.home
-        return found + (place, any(home[reader] != number for reader in self.chunks.readers[node]))
+        home, readers = self.chunks.home, self.chunks.readers[node]
+        beside = len(readers) > 1 and any([home[reader] != number for reader in readers])
+        return found, place, beside
 
     def _constant(self, node: int) -> tuple:
         view = self.view
