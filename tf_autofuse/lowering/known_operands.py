@@ -23,6 +23,9 @@ FLOW = frozenset(
     "_Arg _Retval _Send _Recv _HostSend _HostRecv Switch Merge Enter Exit NextIteration LoopCond".split()
 )
 
+#: Ops of which an operand may be a shape that is known but for one dim; never the first one.
+RESHAPING = ("Reshape", "SparseReshape")
+
 
 class KnownOperand(NamedTuple):
     """Input `at` of a TF node is the vector `elements`, or the scalar that is its only element, of the TF

@@ -22,7 +22,7 @@ from tf_autofuse.lowering.bodies import Body, Emitted
 from tf_autofuse.lowering.chunks import Chunks, Signatures, chunks_of, constant_value
 from tf_autofuse.lowering.eligibility import Eligibility
 from tf_autofuse.lowering.graph_view import GraphView, REQUIRED
-from tf_autofuse.lowering.known_operands import FLOW, KnownOperand
+from tf_autofuse.lowering.known_operands import FLOW, RESHAPING, KnownOperand
 from tf_autofuse.lowering.liveness import ALWAYS, liveness_of
 from tf_autofuse.lowering.lower import Lowered, Surroundings, first_nodes
 from tf_autofuse.lowering.naming import fused_name
@@ -323,7 +323,7 @@ class _Framing:
         for at, (source, port) in enumerate(view.inputs[node]):
             if home[source] == number:
                 edges += (at, source - base, port)
-        if view.ops[node] == "Reshape" and home[node] < 0:
+        if view.ops[node] in RESHAPING and home[node] < 0 and any(edges[::3]):
             raise ValueError("what it views is not in the part")
         return (edges, place, view.ops[node] in FLOW, view.devices[node], view.frames[node],
                 not self.alive[node], home[node] >= 0)
