@@ -33,7 +33,8 @@ void set_limit(TensorMemory* memory, uint64_t limit) { memory->SetLimit(limit); 
 
 void counts(TensorMemory* memory, uint64_t* values) {
   const TensorMemory::Counts counts = memory->counts();
-  const uint64_t all[] = {counts.in_use, counts.kept, counts.peak, counts.most, counts.mapped, counts.reused};
+  const uint64_t all[] = {counts.in_use, counts.kept, counts.peak, counts.most, counts.mapped, counts.reused,
+                          counts.spare};
   std::memcpy(values, all, sizeof(all));
 }
 

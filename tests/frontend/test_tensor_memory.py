@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 NATIVE = HERE.parent.parent / "tf_autofuse" / "frontend" / "native"
 MIB = 1 << 20
 WINDOW = 5
-NAMES = ("in_use", "kept", "peak", "most", "mapped", "reused")
+NAMES = ("in_use", "kept", "peak", "most", "mapped", "reused", "spare")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,8 @@ def test_a_freed_block_serves_the_next_tensor_of_its_size(memory):
     assert first % 4096 == 0 and memory.size(first) == 16 * MIB
     assert memory.give(first) and memory.mapped(first)
     assert memory.take(16 * MIB) == first
-    assert memory.counts() == dict(in_use=16 * MIB, kept=0, peak=16 * MIB, most=16 * MIB, mapped=1, reused=1)
+    assert memory.counts() == dict(in_use=16 * MIB, kept=0, peak=16 * MIB, most=16 * MIB, mapped=1, reused=1,
+                                   spare=0)
 
 
 def test_the_block_freed_last_comes_first(memory):
@@ -84,6 +85,7 @@ def test_the_block_freed_last_comes_first(memory):
     (2 * MIB, 2 * MIB - 1, True), (2 * MIB, MIB, True), (2 * MIB, MIB // 4, True),
     (2 * MIB, MIB // 4 - 32768, False), (2 * MIB, 2 * MIB + 1, False), (9 * MIB, 8 * MIB + 1, True)])
 def test_a_block_serves_what_is_at_least_an_eighth_of_it(memory, kept, wanted, fits):
+    memory.take(16 * MIB)  # of its peak a quarter may be spare
     memory.give(memory.take(kept))
     memory.take(wanted)
     assert memory.counts()["reused"] == fits
@@ -104,8 +106,11 @@ def test_what_is_not_its_own_is_refused(memory):
 
 
 def test_memory_that_the_system_has_not_is_null(memory):
+    block = memory.take(MIB)
+    memory.give(block)
     assert memory.take(1 << 60) is None
-    assert memory.counts()["in_use"] == 0
+    assert memory.counts()["in_use"] == memory.counts()["kept"] == 0  # what was kept went first
+    assert not memory.mapped(block)
 
 
 def test_without_a_session_nothing_is_kept(library):
@@ -164,6 +169,32 @@ def test_a_step_of_many_sizes_comes_to_rest(memory, seed):
     assert mapped[-1] == mapped[3]
 
 
+def test_tensors_that_are_kept_hold_few_bytes_that_nobody_asked_for(memory):
+    asked = 0
+    for _ in range(200):  # each step frees a large tensor and leaves a small one
+        memory.give(memory.take(MIB))
+        memory.take(160 << 10)
+        asked += 160 << 10
+    counts = memory.counts()
+    assert counts["in_use"] <= asked + max(MIB, counts["peak"] // 4)
+    assert counts["in_use"] == asked + counts["spare"]
+
+
+def test_large_blocks_begin_at_a_huge_page(library, memory):
+    def mapped_pages():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0])
+    before = mapped_pages()
+    blocks = [memory.take(9 * MIB) for _ in range(8)]
+    assert mapped_pages() - before == pytest.approx(8 * 9 * MIB // 4096, abs=MIB // 4096)
+    assert all(block % (2 * MIB) == 0 for block in blocks)
+    large, small = blocks[0], memory.take(MIB)
+    assert memory.mapped(large + 9 * MIB - 4096)
+    library.set_limit(memory.handle, ctypes.c_uint64(0))
+    memory.give(large)
+    assert not memory.mapped(large) and not memory.mapped(large + 9 * MIB - 4096) and memory.mapped(small)
+
+
 def test_a_peak_is_forgotten_after_two_windows(memory):
     memory.give(memory.take(64 * MIB))
     small = memory.take(MIB)
@@ -202,13 +233,13 @@ def test_random_use(library, seed):
             assert real >= size and all(a + s <= address or address + real <= a for a, s in held.items())
             held[address] = real
         counts = memory.counts()
-        assert counts["in_use"] == sum(held.values())
+        assert counts["in_use"] == sum(held.values()) and counts["spare"] <= counts["in_use"]
         assert counts["kept"] <= limit and counts["in_use"] <= counts["peak"]
         assert counts["in_use"] + counts["kept"] <= counts["peak"] * 3 // 2
     for address in list(held):
         memory.give(address)
     library.end(memory.handle)
-    assert memory.counts()["in_use"] == memory.counts()["kept"] == 0
+    assert memory.counts()["in_use"] == memory.counts()["kept"] == memory.counts()["spare"] == 0
 
 
 def test_threads_share_it(library, memory):

@@ -140,9 +140,7 @@ def _fuse(columns: Dict[str, Any], context: Dict[str, Any]) -> List[Dict[str, An
         again = functools.lru_cache(maxsize=1)(lambda: _compile(columns, config, target, npu)[1])
     for kernel, meta in answer.kernels:
         _native.register_kernel(kernel, meta)
-    # An extension that was built before keeps nothing.
-    if hasattr(_native, "keep_memory"):
-        _native.keep_memory(min(config.tensor_memory, 2 ** 62) if target == HOST else 0)
+    _native.keep_memory(min(config.tensor_memory, 2 ** 62) if target == HOST else 0)
     signature = context.get("signature") or {}
     graph = context.get("function_name") or "graph"
     seconds = time.perf_counter() - start

@@ -160,7 +160,7 @@ std::string LibraryOf(const char* function) {
 
 tensorflow::string ChosenMalloc() {
   for (const char* name : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_",
-                           "MALLOC_MMAP_MAX_"}) {
+                           "MALLOC_MMAP_MAX_", "MALLOC_CHECK_", "MALLOC_PERTURB_"}) {
     if (getenv(name) != nullptr) return name;
   }
   const char* tunables = getenv("GLIBC_TUNABLES");

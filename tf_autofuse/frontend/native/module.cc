@@ -121,6 +121,7 @@ py::dict Memory() {
   result["most"] = counts.most;
   result["mapped"] = counts.mapped;
   result["reused"] = counts.reused;
+  result["spare"] = counts.spare;
   result["devices"] = KeepingDevices();
   return result;
 }
@@ -253,7 +254,7 @@ PYBIND11_MODULE(_native, m) {
   m.def("memory", &Memory,
         "Of the large tensors of sessions that keep memory: bytes in_use and kept, peak (in use at one time "
         "within the last seconds), most (mapped at one time, ever); blocks handed out: mapped, reused. "
-        "devices: of sessions that can keep memory.");
+        "spare: bytes in use beyond what was asked for. devices: of sessions that can keep memory.");
   m.def("chosen_malloc", &ChosenMalloc,
         "What the user has chosen for malloc, for which sessions keep nothing; '': nothing.");
   m.def("stats", &Stats,

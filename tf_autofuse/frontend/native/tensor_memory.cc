@@ -12,6 +12,27 @@ namespace {
 
 using Guard = std::lock_guard<std::mutex>;
 
+// What the processor maps at once where the system lets it, and the least block that is worth the bytes
+// between its end and that of its last such page.
+constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kLeastHuge = 2 * kHugePage;
+
+// Large blocks begin at a huge page and ask for such: a fault for 2 MiB instead of 512, and fewer entries
+// of the TLB. Null where the system has no memory.
+void* Map(size_t size) {
+  const size_t more = size >= kLeastHuge ? kHugePage - TensorMemory::kPage : 0;
+  void* mapped = mmap(nullptr, size + more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (more == 0) return mapped;
+  char* const begin = static_cast<char*>(mapped);
+  char* const address = begin + (-reinterpret_cast<uintptr_t>(mapped)) % kHugePage;
+  if (address != begin) munmap(begin, address - begin);
+  const size_t behind = begin + more - address;
+  if (behind != 0) munmap(address + size, behind);
+  madvise(address, size, MADV_HUGEPAGE);
+  return address;
+}
+
 int64_t CoarseSeconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -50,12 +71,17 @@ void TensorMemory::Unmap(const Blocks& blocks) {
   }
 }
 
-// The smallest kept block that this size fits, up to eight times the size. If blocks had to be of about the
-// size, others would fill the bound, and a step of many sizes would map and unmap at every call.
-TensorMemory::Block* TensorMemory::Find(size_t size) {
+// The smallest kept block that this size fits: up to twice the size, and up to eight times while all that
+// is in use and was not asked for is a quarter of the peak at most. If blocks had to be of about the size,
+// others would fill the bound, and a step of many sizes would map and unmap at every call; without the
+// quarter, small tensors that a script keeps would hold large blocks for ever.
+TensorMemory::Block* TensorMemory::Find(size_t size) const {
   const int least = ClassOf(size);
   for (int c = least; c <= std::min(least + 3 * kSteps, kClasses - 1); ++c) {
-    if (classes_[c] != nullptr) return classes_[c];
+    Block* const block = classes_[c];
+    if (block == nullptr) continue;
+    const bool fits = c <= least + kSteps || counts_.spare + block->size - size <= Peak() / 4;
+    return fits ? block : nullptr;
   }
   return nullptr;
 }
@@ -100,9 +126,12 @@ uint64_t TensorMemory::Peak() const { return std::max(peak_, earlier_peak_); }
 // Takes out what may no longer be kept; the caller unmaps it without the lock.
 TensorMemory::Blocks TensorMemory::Shrink() {
   const uint64_t bound = Peak() + Peak() / 2;
-  const uint64_t most = sessions_ == 0 ? 0 : std::min(limit_, bound - counts_.in_use);
+  return KeepAtMost(sessions_ == 0 ? 0 : std::min(limit_, bound - counts_.in_use));
+}
+
+TensorMemory::Blocks TensorMemory::KeepAtMost(uint64_t bytes) {
   Blocks gone;
-  while (counts_.kept > most) {
+  while (counts_.kept > bytes) {
     Block* block = oldest_;
     Unkeep(block);
     blocks_.erase(block->address);
@@ -113,6 +142,12 @@ TensorMemory::Blocks TensorMemory::Shrink() {
 
 void* TensorMemory::Take(size_t bytes) {
   const size_t size = Rounded(bytes);
+  Block* block = TakeKept(size);
+  return block != nullptr ? block->address : TakeNew(size);
+}
+
+// Null: nothing kept fits; the size counts as in use already.
+TensorMemory::Block* TensorMemory::TakeKept(size_t size) {
   Blocks gone;
   Block* block;
   {
@@ -120,6 +155,8 @@ void* TensorMemory::Take(size_t bytes) {
     block = Find(size);
     if (block != nullptr) {
       Unkeep(block);
+      block->spare = block->size - size;
+      counts_.spare += block->spare;
       ++counts_.reused;
     }
     SetInUse(counts_.in_use + (block != nullptr ? block->size : size));
@@ -127,15 +164,27 @@ void* TensorMemory::Take(size_t bytes) {
     counts_.most = std::max(counts_.most, counts_.in_use + counts_.kept);
   }
   Unmap(gone);
-  if (block != nullptr) return block->address;
-  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block;
+}
+
+void* TensorMemory::TakeNew(size_t size) {
+  void* address = Map(size);
+  if (address == nullptr) {
+    Blocks all;
+    {
+      Guard lock(mu_);
+      all = KeepAtMost(0);
+    }
+    Unmap(all);
+    address = Map(size);
+  }
   Guard lock(mu_);
-  if (address == MAP_FAILED) {
+  if (address == nullptr) {
     SetInUse(counts_.in_use - size);
     return nullptr;
   }
   ++counts_.mapped;
-  blocks_[address] = new Block{address, size, false, nullptr, nullptr, nullptr, nullptr};
+  blocks_[address] = new Block{address, size, 0, false, nullptr, nullptr, nullptr, nullptr};
   return address;
 }
 
@@ -148,6 +197,8 @@ bool TensorMemory::Give(void* address) {
     const auto found = blocks_.find(address);
     if (found == blocks_.end() || found->second->kept) return false;
     SetInUse(counts_.in_use - found->second->size);
+    counts_.spare -= found->second->spare;
+    found->second->spare = 0;
     Keep(found->second);
     gone = Shrink();
   }

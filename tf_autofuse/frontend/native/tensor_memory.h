@@ -32,6 +32,7 @@ class TensorMemory {
     uint64_t peak = 0;                // bytes in use at one time within the last windows
     uint64_t most = 0;                // bytes mapped at one time, ever
     uint64_t mapped = 0, reused = 0;  // blocks handed out: from the system, from what was kept
+    uint64_t spare = 0;               // bytes in use that nobody asked for: blocks larger than their tensor
   };
 
   // Never destroyed: tensors outlive sessions, and may outlive main().
@@ -62,6 +63,7 @@ class TensorMemory {
   struct Block {
     void* address;
     size_t size;
+    size_t spare;  // while in use: beyond what was asked for
     bool kept;
     Block *newer, *older;   // while kept: neighbours by age
     Block *before, *after;  // while kept: neighbours in its class, the newest first
@@ -75,12 +77,15 @@ class TensorMemory {
   static int ClassOf(size_t size);
   static void Unmap(const Blocks& blocks);
 
-  Block* Find(size_t size);
+  Block* Find(size_t size) const;
   void Keep(Block* block);
   void Unkeep(Block* block);
+  Block* TakeKept(size_t size);
+  void* TakeNew(size_t size);
   void SetInUse(uint64_t bytes);
   uint64_t Peak() const;
   Blocks Shrink();
+  Blocks KeepAtMost(uint64_t bytes);
 
   int64_t (*const now_)();
   std::mutex mu_;  // guards the rest
