@@ -7,6 +7,7 @@ original ops, so that each result must be TensorFlow's to the bit.
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.ops import cond_v2
 
 from tests.frontend.native_session import Recorder, config, greedy_edits, run_with_graph, same_bits, v1
 
@@ -25,8 +26,11 @@ def x_feed():
     return x, {x: np.random.RandomState(1).randn(3, 4).astype("f")}
 
 
-def ops_of(native, fetches, feeds=None, prepare=None):
-    """The ops of the graph that Python gets, once the results are known to be TensorFlow's."""
+def ops_of(native, fetches, feeds=None, prepare=None, after=()):
+    """The ops of the graph that Python gets, once the results are known to be TensorFlow's.
+
+    `prepare` runs before, and what `after` gives once all has run counts as a result too.
+    """
     results, seen = [], Recorder(greedy_edits)
     for entry in (None, "AutofuseOptimizer"):
         if entry:
@@ -36,9 +40,12 @@ def ops_of(native, fetches, feeds=None, prepare=None):
             if prepare is not None:
                 session.run(prepare)
             results.append([run_with_graph(session, fetches, feeds)[0] for _ in range(2)])
+            # The last graph that Python gets is of the fetches.
+            ops = seen.columns[-1]["ops"] if entry else None
+            results[-1].append(session.run(after))
     for a, b in zip(*map(tf.nest.flatten, results)):
         assert same_bits(a, b)
-    return seen.columns[-1]["ops"]
+    return ops
 
 
 @pytest.mark.parametrize("value", [True, False])
@@ -88,6 +95,84 @@ def test_an_order_is_kept(native):
     ops = ops_of(native, [tf.sqrt(merged) + 1.0, read], feeds, prepare=counter.initializer)
     assert not FLOW.intersection(ops)
     assert ops.count("AssignAddVariableOp") == 2
+
+
+def test_an_order_next_to_what_is_fused(native):
+    """What keeps the place of a Switch or a Merge reads what is fused, and is named as its reader."""
+    x, feeds = x_feed()
+    counter = v1.get_variable("counter", initializer=0.0, use_resource=True)
+    no, yes = tf.raw_ops.Switch(data=tf.abs(x) + 1.0, pred=tf.constant(True))
+    with tf.control_dependencies([no]):
+        first = counter.assign_add(1.0)
+    merged = tf.raw_ops.Merge(inputs=[tf.abs(no), tf.exp(yes) * 2.0]).output
+    with tf.control_dependencies([merged, first]):
+        second = counter.assign_add(10.0)
+    ops = ops_of(native, [merged + 1.0, second], feeds, counter.initializer, counter.read_value())
+    assert not FLOW.intersection(ops)
+
+
+@pytest.mark.parametrize("how", ["assign", "apply", "order", "scatter"])
+def test_a_write_that_only_the_dead_branch_reads(native, how):
+    """It is outside of the branch, so it runs; what it reads runs with it."""
+    x, feeds = x_feed()
+    # A ref variable's writes are not `stateful`.
+    variable = v1.Variable([0.0, 0.0], use_resource=False)
+    amount = tf.reduce_max(tf.abs(x), 0)[:2]
+    if how == "apply":
+        update = tf.raw_ops.ApplyGradientDescent(var=variable, alpha=0.5, delta=amount)
+    elif how == "scatter":
+        update = v1.scatter_add(variable, [1, 0], amount)
+    else:
+        update = v1.assign_add(variable, amount)
+    if how == "order":
+        with tf.control_dependencies([update]):
+            update = tf.constant([3.0, 1.0]) * x[0, :2]
+    read = tf.identity(update)  # a ref goes through a RefSwitch, which stays
+    chosen = v1.cond(tf.constant(False), lambda: tf.tan(read), lambda: tf.reduce_sum(x, 0)[:2])
+    ops = ops_of(native, tf.abs(chosen) + 1.0, feeds, prepare=variable.initializer, after=variable)
+    assert not FLOW.intersection(ops) and "Tan" not in ops
+
+
+@pytest.mark.parametrize("op", ["Merge", "ControlTrigger"])
+def test_what_a_dead_node_waits_for(native, op):
+    """What lives on after a dead control input waits for it, and so for what comes before that."""
+    x, feeds = x_feed()
+    counter = v1.get_variable("counter", initializer=0.0, use_resource=True)
+    no, yes = tf.raw_ops.Switch(data=x, pred=tf.constant(True))
+    branches = [tf.abs(no), tf.exp(yes)]
+    with tf.control_dependencies([counter.assign_add(1.0)]):
+        dead = tf.identity(no)
+    with tf.control_dependencies([dead]):
+        waits = tf.raw_ops.Merge(inputs=branches).output if op == "Merge" else tf.raw_ops.ControlTrigger()
+    with tf.control_dependencies([waits]):
+        read = counter.read_value() * 2.0
+    ops = ops_of(native, [branches[1] + 1.0, read], feeds, prepare=counter.initializer)
+    assert {"Switch", op}.issubset(ops)
+
+
+def test_a_predicate_of_more_than_no_dims_stays_an_error(native):
+    x, feeds = x_feed()
+    chosen = tf.raw_ops.Switch(data=x, pred=v1.placeholder_with_default([True], None)).output_true
+    Recorder(greedy_edits).install()
+    with v1.Session(config=config(grappler=False)) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="scalar"):
+            session.run(tf.abs(chosen) + 1.0, feeds)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_functional_cond(native, value):
+    """TensorFlow lowers it to Switches and Merges before the pass; those of a constant go as all others."""
+    x, feeds = x_feed()
+    before = tf.exp(tf.abs(x)) * 2.0
+    counter = v1.get_variable("counter", initializer=0.0, use_resource=True)
+
+    def yes():
+        with tf.control_dependencies([counter.assign_add(1.0)]):
+            return tf.abs(before) + 1.0
+
+    result = cond_v2.cond_v2(tf.constant(value), yes, lambda: tf.abs(before) * 3.0)
+    ops = ops_of(native, tf.abs(result) + 1.0, feeds, prepare=counter.initializer, after=counter.read_value())
+    assert not FLOW.intersection(ops)
 
 
 def test_what_cannot_be_told_stays(native):

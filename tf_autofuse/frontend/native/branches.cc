@@ -1,13 +1,18 @@
 #include "branches.h"
 
 #include <deque>
+#include <set>
 #include <vector>
+
+#include "redirect.h"
 
 #include "tensorflow/core/common_runtime/function.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/graph/algorithm.h"
+#include "tensorflow/core/grappler/op_types.h"
+#include "tensorflow/core/lib/strings/strcat.h"
 
 namespace autofuse {
 
@@ -53,11 +58,17 @@ bool IsKnown(const Node* node, bool* value) {
   const Node* constant = ConstantBehind(node);
   tensorflow::Tensor tensor;
   if (constant == nullptr || !tensorflow::GetNodeAttr(constant->attrs(), "value", &tensor).ok() ||
-      tensor.dtype() != tensorflow::DT_BOOL || tensor.NumElements() != 1) {
+      tensor.dtype() != tensorflow::DT_BOOL || tensor.dims() != 0) {
     return false;
   }
-  *value = tensor.flat<bool>()(0);
+  *value = tensor.scalar<bool>()();
   return true;
+}
+
+// Whether the node need not run once nothing reads it: no state (Assign and its like are not `stateful`, but
+// have a ref for an input), no transfer, no feed. Functions are unknown to the registry and stay.
+bool IsForItsReadersOnly(const Node* node) {
+  return node->IsOp() && !node->IsControlFlow() && tensorflow::grappler::IsFreeOfSideEffect(node->def());
 }
 
 constexpr int kUndecided = -1;
@@ -83,9 +94,10 @@ class Folding {
       if (!IsDead(node)) Bypass(node, DataInput(node, 0), taken_[node->id()]);
     }
     for (Node* merge : merges_) BypassMerge(merge);
-    for (Node* node : DeadNodes()) graph_->RemoveNode(node);
+    for (Node* node : DeadNodes()) Remove(node);
     FreeOfConstants();
-    tensorflow::RemoveDeadNodes(graph_);
+    RemoveUnread();
+    // Ties what stays without a reader to the sink, or a later pass takes it for dead.
     tensorflow::FixupSourceAndSinkEdges(graph_);
     return true;
   }
@@ -143,7 +155,14 @@ class Folding {
       }
     }
     for (Node* node : graph_->op_nodes()) {
-      if (!node->IsMerge() || IsDead(node)) continue;
+      if (IsDead(node)) continue;
+      // What lives on though a control input dies still waits for it, and so for what that waited for.
+      if (node->IsMerge() || node->type_string() == "ControlTrigger") {
+        for (const Edge* edge : node->in_edges()) {
+          if (edge->IsControlEdge() && IsDead(edge)) return false;
+        }
+      }
+      if (!node->IsMerge()) continue;
       int dead = 0, alive = 0;
       for (const Edge* edge : node->in_edges()) {
         if (!edge->IsControlEdge()) ++(IsDead(edge) ? dead : alive);
@@ -155,13 +174,19 @@ class Folding {
     return true;
   }
 
-  // The edge's reader reads the source's output instead. Not UpdateEdge: that wants names of inputs in the
-  // NodeDef, which nodes that TensorFlow adds have not.
-  void Move(const Edge* edge, Node* source, int output) {
-    Node* reader = edge->dst();
-    const int input = edge->dst_input();
-    graph_->RemoveEdge(edge);
-    graph_->AddEdge(source, output, reader, input);
+  // The only way by which a node goes: what it read may be without a reader then.
+  void Remove(Node* node) {
+    for (const Edge* edge : node->in_edges()) released_.insert(edge->src()->id());
+    graph_->RemoveNode(node);
+  }
+
+  // What only the dead and the decided read, and what only that reads. All else stays, read or not.
+  void RemoveUnread() {
+    while (!released_.empty()) {
+      Node* node = graph_->FindNodeId(*released_.begin());
+      released_.erase(released_.begin());
+      if (node != nullptr && node->out_edges().empty() && IsForItsReadersOnly(node)) Remove(node);
+    }
   }
 
   // What reads output `port` of the node reads what `from` reads; the node goes. Where it stands in an order,
@@ -171,11 +196,13 @@ class Folding {
     int output = from->src_output();
     std::vector<const Edge*> readers(node->out_edges().begin(), node->out_edges().end());
     Node* keeper = nullptr;
-    if (HasControlEdges(node)) {
+    // A ref is read when the Switch or Merge runs, not when its readers do.
+    if (HasControlEdges(node) || tensorflow::IsRefType(source->output_type(output))) {
       NodeDef def;
       def.set_name(node->name());
       def.set_op("Identity");
       def.set_device(node->requested_device());
+      def.add_input(tensorflow::strings::StrCat(source->name(), ":", output));
       tensorflow::AddNodeAttr("T", node->output_type(port), &def);
       tensorflow::Status status;
       keeper = graph_->AddNode(def, &status);
@@ -192,10 +219,10 @@ class Folding {
       if (edge->IsControlEdge()) {
         graph_->AddControlEdge(keeper, edge->dst());
       } else if (edge->src_output() == port && !IsDead(edge->dst())) {
-        Move(edge, source, output);
+        Redirect(graph_, edge, source, output);
       }
     }
-    graph_->RemoveNode(node);
+    Remove(node);
   }
 
   void BypassMerge(Node* merge) {
@@ -219,8 +246,9 @@ class Folding {
       Node* constant = graph_->AddNode(def, &status);
       TF_CHECK_OK(status);
       constant->set_assigned_device_name(merge->assigned_device_name());
+      graph_->AddControlEdge(alive->src(), constant);  // its readers come behind the branch
       for (const Edge* edge : indexes) {
-        if (!IsDead(edge->dst())) Move(edge, constant, 0);
+        if (!IsDead(edge->dst())) Redirect(graph_, edge, constant, 0);
       }
     }
     Bypass(merge, alive, 0);
@@ -232,7 +260,9 @@ class Folding {
       if (!node->IsIdentity() || ConstantBehind(node) == nullptr) continue;
       std::vector<const Edge*> edges(node->out_edges().begin(), node->out_edges().end());
       for (const Edge* edge : edges) {
-        if (edge->IsControlEdge() && edge->dst()->IsConstant()) graph_->RemoveControlEdge(edge);
+        if (!edge->IsControlEdge() || !edge->dst()->IsConstant()) continue;
+        graph_->RemoveControlEdge(edge);
+        released_.insert(node->id());
       }
     }
   }
@@ -242,6 +272,7 @@ class Folding {
   std::vector<int> taken_;      // by node id: the output of a decided Switch that lives
   std::vector<Node*> decided_;  // those Switches
   std::vector<Node*> merges_;   // live ones with dead inputs
+  std::set<int> released_;      // ids of nodes that lost a reader; an id is never given again
 };
 
 }  // namespace

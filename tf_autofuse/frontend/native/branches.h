@@ -8,8 +8,10 @@
 namespace autofuse {
 
 // Takes away each Switch whose predicate is a constant, what is dead behind it, the Merges that it leaves one
-// live input, and what nothing reads any more. False: the graph is untouched, since nothing is decided or
-// something dead could be seen (a fetch, a transfer, a loop).
+// live input, and what only these read, as far as it has no state and no other effect: what runs outside of
+// the branch does so still. A RefSwitch is not decided, whatever its predicate: what is behind it writes to
+// where its input lies. False: the graph is untouched, since nothing is decided or something dead could be
+// seen (a fetch, a transfer, a loop, an order).
 bool FoldBranches(tensorflow::Graph* graph);
 
 }  // namespace autofuse

@@ -6,6 +6,8 @@
 #include <functional>
 #include <set>
 
+#include "redirect.h"
+
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -332,7 +334,9 @@ Status EditApplier::GiveConstant(const Edit& edit) {
   Node* constant = graph_->AddNode(def, &status);
   TF_RETURN_IF_ERROR(status);
   constant->set_assigned_device_name(reader->assigned_device_name());
-  TF_RETURN_IF_ERROR(graph_->UpdateEdge(constant, 0, reader, edit.slot));
+  const Edge* read = nullptr;
+  TF_RETURN_IF_ERROR(reader->input_edge(edit.slot, &read));
+  Redirect(graph_, read, constant, 0);
   names_.insert(edit.name);
   std::vector<int> chain(edit.copies);
   std::sort(chain.begin(), chain.end(), std::greater<int>());  // readers come behind what they read
@@ -386,7 +390,7 @@ Status EditApplier::Apply(const Edit& edit) {
         readers.push_back(edge);
     }
     for (const Edge* edge : readers) {
-      TF_RETURN_IF_ERROR(graph_->UpdateEdge(fused, k, edge->dst(), edge->dst_input()));
+      Redirect(graph_, edge, fused, static_cast<int>(k));
     }
     moved_[edit.outputs[k].first][edit.outputs[k].second] = {fused, static_cast<int>(k)};
   }
