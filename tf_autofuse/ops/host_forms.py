@@ -30,6 +30,7 @@ HEADERS = {
     "af_block_": "blocks.h",
     "af_cast_": "cast.h",
     "af_div_": "integer_division.h",
+    "af_lanes_": "lanes.h",
     "af_shift_": "shift.h",
     "af_stream_": "stream.h",
     "af_fmod_": "remainder.h",

@@ -21,8 +21,10 @@ from tf_autofuse.symbolic.size import Size, ceil_div, is_static, known_equal, ma
 
 #: Row buffers up to this size are arrays on the stack.
 STACK_BYTES = 16384
-#: Elements behind a row buffer's row, at least the lanes of a pass over elements of 4 bytes.
-ROW_END = 32
+#: Bytes of the accumulators of one Reduce in mode 'row', each of which counts for so many at least.
+LANE_BYTES, NARROWEST = 128, 2
+#: Elements behind a row buffer's row: the most lanes that a pass has. The last one may write them all.
+ROW_END = LANE_BYTES // NARROWEST
 #: A nest that is known to move fewer bytes never stores around the caches, nor in rows of fewer bytes.
 STREAMED_BYTES, STREAMED_ROW = 1 << 22, 512
 #: Nanoseconds a byte that memory takes, about. What computes for longer does not wait for it.

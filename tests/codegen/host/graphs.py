@@ -97,6 +97,18 @@ def column_softmax() -> FusedGraph:
     return fused("column_softmax", [b], [(FLOAT32, (70, 300))], [(FLOAT32, (70, 300)), (FLOAT32, (1, 300))])
 
 
+def kept_any(rows, width, sizes=()) -> FusedGraph:
+    """y = r / (r + 1) for r = sqrt(abs(x)), or 0 in rows where no y is above 0.75: y is kept in a row buffer,
+    by passes over as many lanes as bools have."""
+    b = HintBuilder("kept_any", [("z0", rows), ("z1", width)], sizes)
+    root = b.op("Sqrt", b.op("Abs", b.load(b.data(0, FLOAT32), (1, 1))))
+    ratio = b.op("Div", root, b.op("Add", root, b.scalar(1.0, FLOAT32)))
+    found = b.reduce("Any", b.compare("Gt", ratio, b.scalar(0.75, FLOAT32)), (1,))
+    kept = b.op("Cast", b.broadcast_to(found, (1, 1)), dtype=FLOAT32)
+    b.store(b.op("Mul", ratio, kept), 0)
+    return fused("kept_any", [b], [(FLOAT32, (rows, width))], [(FLOAT32, (rows, width))], sizes)
+
+
 def functions(rows, width, sizes=(), half: bool = False) -> FusedGraph:
     """Functions of functions: each has a loop of its own; what the first gives is an output too. y is a row.
     half: of float16."""
@@ -223,6 +235,8 @@ def all_graphs() -> Dict[str, Case]:
         "gathered_elements": Case(gathered_elements(), tuple(((10,), (n,)) for n in (9, 1, 0, 100))),
         "relu_and_softmax": Case(relu_and_softmax(), (((4, 37),),)),
         "softmax": Case(softmax(), (((5, 200),),)),
+        "kept_any": Case(kept_any(S0, S1, two), any_size),
+        "kept_any_514": Case(kept_any(7, 514), (((7, 514),),)),
         "column_softmax": Case(column_softmax(), (((70, 300),),)),
         "functions": Case(functions(S0, S1, two), tuple(((n, m), (1, m)) for n, m in (
             (3, 1100), (4, 6), (2, 512), (1, 1), (0, 5), (5, 0)))),

@@ -10,7 +10,7 @@ from tf_autofuse.build.host_library import marked_lines, vectorized_loops
 #: Loops that are none, or that no vector instruction could do: at most 7 elements, backwards, at indices that
 #: are data; and tails of less than the lanes.
 SHORT = re.compile(
-    r"for \(int(?:64|32)_t \w = 0; \w < (?:[0-7]|\d+ - j|end - j|n\d+ - j|Lanes\([1-7], rest\));")
+    r"for \(int(?:64|32)_t \w = 0; \w < (?:[0-7]|\d+ - j|end - j|n\d+ - j|af_lanes_taken\([1-7], rest\));")
 SCALAR = ("fill", "gathered_elements")
 
 

@@ -26,7 +26,7 @@ from tf_autofuse.symbolic.size import CPP_PRELUDE, to_text
 _TAKEN = re.compile(
     r"(?:[a-rt-z]\d*|s|q0|qn|first|last|item|items|piece|pieces|group|rest|end|line|bad|one|gm|workspace|"
     r"block|half|blocks|bytes|total|none|sizes|machine|tiling|in_dims|out_dims|memory|code|nest\d+|"
-    r"r\d+\w+|step|stream|better\w*|Tiling|Division|Divide|Lanes|Fold\w+|Min|Max|auto|break|case|char|"
+    r"r\d+\w+|step|stream|better\w*|Tiling|Division|Divide|Fold\w+|Min|Max|auto|break|case|char|"
     r"const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
     r"restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|"
     r"asm|typeof|af_\w+)\Z"

@@ -446,11 +446,10 @@ class _Printer:
         if one or self.staged.needed or not tails.masked(self.values, inner, self.nest.vector):
             self.vector_loop(out, body, inner, "l", "%s - j" % end, "(j + l)", "l", suffix)
             return
-        self.functions["Lanes"] = tails.FUNCTION
         out.open("if (j < %s)" % end)
-        out.add("const int32_t rest = (int32_t)(%s - j);" % end)
+        out.add("const int32_t rest = af_lanes_left(%s - j);" % end)
         self.mask = "l < rest"
-        self.vector_loop(out, body, inner, "l", "Lanes(%d, rest)" % lanes, "(j + l)", "l", suffix)
+        self.vector_loop(out, body, inner, "l", "af_lanes_taken(%d, rest)" % lanes, "(j + l)", "l", suffix)
         self.mask = ""
         out.close()
 

@@ -1,30 +1,19 @@
 """The last elements of a row where a Reduce accumulates into lanes: one pass over all lanes, of which those
 behind the row's end load zeros, store nothing and leave their accumulators alone.
 
-The compiler makes masked loads and stores of that (AVX2 has them for elements of 4 bytes), so a row of 50
-costs as much as one of 64, where a loop over what is left would go element by element. Without AVX2 the pass
-ends at the row's end.
+The compiler makes masked loads and stores of that (AVX2 and AVX-512 have them for elements of 4 bytes), so a
+row of 50 costs as much as one of 64, where a loop over what is left would go element by element. Without AVX2
+the pass ends at the row's end. npu_kernels/host/lanes.h holds what depends on the processor.
 """
 from typing import Dict, Sequence
 
 from tf_autofuse.ir.dtypes import BOOL
 from tf_autofuse.schedule.host_graph import Value
+from tf_autofuse.schedule.host_program import LANE_BYTES, NARROWEST
 from tf_autofuse.symbolic.size import is_static, known_equal
 
-#: Bytes of the accumulators of one Reduce in mode 'row', and of those of a short row at least.
-LANE_BYTES, LEAST_BYTES = 128, 32
-#: The number of lanes that a pass takes, `rest` elements being left.
-FUNCTION = """\
-static inline int32_t Lanes(int32_t lanes, int32_t rest) {
-#ifdef __AVX2__
-  (void)rest;
-  return lanes;
-#else
-  (void)lanes;
-  return rest;
-#endif
-}
-"""
+#: Bytes of the accumulators of a short row at least.
+LEAST_BYTES = 32
 #: Ops whose loops the compiler does not vectorize, or whose accumulators are wider.
 _OTHERS = ("Mod", "FloorMod", "TruncateMod", "ArgMax", "ArgMin")
 
@@ -46,7 +35,7 @@ def masked(values: Dict[str, Value], inner: Sequence[str], vector: int) -> bool:
 def lane_count(size, item_bytes: int, masks: bool) -> int:
     """Accumulators for rows of `size` elements of item_bytes: a power of two, for a short row the largest
     that leaves few lanes idle in the last pass; where there are no masks, no more than the row fills."""
-    most = LANE_BYTES // max(item_bytes, 2)
+    most = LANE_BYTES // max(item_bytes, NARROWEST)
     if not is_static(size):
         return most
     least = LEAST_BYTES // item_bytes if masks else 1

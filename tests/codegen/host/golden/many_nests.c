@@ -38,16 +38,6 @@ static inline float FoldMax_float32_16(float* a) {
   return a[0];
 }
 
-static inline int32_t Lanes(int32_t lanes, int32_t rest) {
-#ifdef __AVX2__
-  (void)rest;
-  return lanes;
-#else
-  (void)lanes;
-  return rest;
-#endif
-}
-
 static inline float FoldMin_float32_16(float* a) {
   for (int64_t l = 0; l < 8; ++l) {
     a[l] = (a[l + 8] < a[l] ? a[l + 8] : a[l]);
@@ -84,9 +74,9 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
       if (j < 35) {
-        const int32_t rest = (int32_t)(35 - j);
+        const int32_t rest = af_lanes_left(35 - j);
 #pragma GCC ivdep
-        for (int32_t l = 0; l < Lanes(16, rest); ++l) /* vector */ {
+        for (int32_t l = 0; l < af_lanes_taken(16, rest); ++l) /* vector */ {
           const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
           r1l[l] = l < rest ? (r1l[l] < v0 ? v0 : r1l[l]) : r1l[l];
         }
@@ -161,9 +151,9 @@ static int32_t nest2(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
       if (j < 35) {
-        const int32_t rest = (int32_t)(35 - j);
+        const int32_t rest = af_lanes_left(35 - j);
 #pragma GCC ivdep
-        for (int32_t l = 0; l < Lanes(16, rest); ++l) /* vector */ {
+        for (int32_t l = 0; l < af_lanes_taken(16, rest); ++l) /* vector */ {
           const float v0 = l < rest ? p0[(j + l)] : 0;  // max_1
           r1l[l] = l < rest ? (v0 < r1l[l] ? v0 : r1l[l]) : r1l[l];
         }

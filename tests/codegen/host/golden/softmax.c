@@ -42,22 +42,12 @@ static inline float FoldSum_float32_32(float* a) {
   return a[0];
 }
 
-static inline int32_t Lanes(int32_t lanes, int32_t rest) {
-#ifdef __AVX2__
-  (void)rest;
-  return lanes;
-#else
-  (void)lanes;
-  return rest;
-#endif
-}
-
 // softmax_0: mode row, items over (z0: 5), innermost z1
 static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t block) {
   const _Bool one = 200 == 1;
   const float* const b0 = (const float*)(gm[0]);
   float* const b10 = (float*)(gm[1]);
-  float u7[232];
+  float u7[264];
   const int64_t first = block * t->per0;
   const int64_t last = Min(first + t->per0, t->items0);
   int64_t i0 = first;
@@ -76,9 +66,9 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
       if (j < 200) {
-        const int32_t rest = (int32_t)(200 - j);
+        const int32_t rest = af_lanes_left(200 - j);
 #pragma GCC ivdep
-        for (int32_t l = 0; l < Lanes(32, rest); ++l) /* vector */ {
+        for (int32_t l = 0; l < af_lanes_taken(32, rest); ++l) /* vector */ {
           const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
           r1l[l] = l < rest ? (r1l[l] < v0 ? v0 : r1l[l]) : r1l[l];
         }
@@ -105,9 +95,9 @@ static int32_t nest0(void* const* gm, char* workspace, const Tiling* t, int64_t 
         }
       }
       if (j < 200) {
-        const int32_t rest = (int32_t)(200 - j);
+        const int32_t rest = af_lanes_left(200 - j);
 #pragma GCC ivdep
-        for (int32_t l = 0; l < Lanes(32, rest); ++l) /* vector */ {
+        for (int32_t l = 0; l < af_lanes_taken(32, rest); ++l) /* vector */ {
           const float v0 = l < rest ? p0[(j + l)] : 0;  // load_0
           const float v2 = v0 - r1;  // sub_0
           const float v3 = __builtin_fabsf(v2);  // abs_0
