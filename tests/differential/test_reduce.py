@@ -142,6 +142,9 @@ def allowance(name, x, fused):
     what = name.split()[0]
     if what == "Prod":
         return max(4.0, x.size / 4)
+    if what == "Softmax" and fused.dtype == np.float32:
+        # The worst of 60 values is a draw: of 960,000 rows of 5 normal numbers TF's is 7.13, ours 6.54.
+        return 4.0
     if what not in ("Sum", "Mean", "BiasAddGrad", "LogSoftmax") or not x.size:
         return 4.0 if fused.dtype == np.float64 else 2.0  # the measure is TF's own there
     least = np.min(np.abs(fused[np.isfinite(fused) & (fused != 0)]).astype(np.float64), initial=INF)
