@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once  # C knows no Python
 #: Worst error in ULPs, of float32 and float64; docs/numerics.md has the measured figures. float64's 0 stands
 #: for the C library's function, which is not vectorized.
 ULPS = {"Exp": (1.2, 1), "Ln": (1, 1), "Expm1": (1.6, 1.6), "Log1p": (1.5, 1.5), "Sigmoid": (2.4, 2.3),
-        "Tanh": (1.8, 1.5), "Erf": (1.8, 0), "Erfc": (0.6, 0), "Sinh": (0.6, 1.9), "Cosh": (0.6, 1.5),
+        "Tanh": (1.8, 1.5), "Erf": (1.9, 0), "Erfc": (0.6, 0), "Sinh": (0.6, 1.9), "Cosh": (0.6, 1.5),
         "Asinh": (0.6, 1.8), "Acosh": (0.6, 1.9), "Atanh": (0.6, 1.8), "Sin": (0.6, 0), "Cos": (0.6, 0),
         "Tan": (0.6, 0), "Asin": (0.6, 0), "Acos": (0.6, 0), "Atan": (0.6, 0), "Atan2": (0.6, 0),
         "Pow": (0.6, 0)}
