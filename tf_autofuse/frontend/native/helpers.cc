@@ -21,8 +21,14 @@ namespace autofuse {
 namespace {
 
 constexpr int kMostHelpers = 63;
-// How long a helper that has worked looks out for more.
-constexpr std::chrono::microseconds kLookOut(50);
+using Clock = std::chrono::steady_clock;
+
+// How long a helper that has worked looks out for more: a launch that comes in time spares waking it, which
+// takes 20 to 40 us. Longer than the least only where it was wanted again within the most the last time, and
+// then not much longer than its work took.
+constexpr std::chrono::microseconds kLeastLookOut(50);
+constexpr std::chrono::microseconds kMostLookOut(200);
+constexpr int kLookOutShare = 4;
 // Looks between two offers of the core to others, and looks of a caller that waits before it sleeps.
 constexpr int kLooks = 64;
 constexpr int kCallerLooks = 4000;
@@ -80,6 +86,7 @@ class Helper {
   bool Take(Offer* offer) {
     Offer* none = nullptr;
     if (offered_.load(std::memory_order_relaxed) != nullptr) return false;
+    pause_.store(Clock::now() - free_since_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     if (!offered_.compare_exchange_strong(none, offer)) return false;
     if (asleep_.load()) {
       std::lock_guard<std::mutex> lock(mu_);
@@ -103,16 +110,29 @@ class Helper {
   }
 
  private:
+  // Twice the time between its last work and the offer after it; nothing where that was too long. Callers and
+  // the thread may read each other's numbers of different launches: they decide nothing but speed.
+  Clock::duration LastPause() const {
+    const Clock::duration pause = pause_.load(std::memory_order_relaxed);
+    return pause > kMostLookOut ? Clock::duration::zero() : std::min<Clock::duration>(2 * pause, kMostLookOut);
+  }
+
   static Offer* Taken() { return reinterpret_cast<Offer*>(1); }
 
   void Run() {
+    Clock::time_point until;
     for (;;) {
-      LookOut();
+      LookOut(until);
       Offer* offer = offered_.load(std::memory_order_acquire);
       if (offer == nullptr || !offered_.compare_exchange_strong(offer, Taken())) continue;
+      const Clock::time_point begin = Clock::now();
       offer->mode->Set();
       offer->work->Work();
       offer->ended.store(true);
+      const Clock::time_point end = Clock::now();
+      free_since_.store(end, std::memory_order_relaxed);
+      until = end + std::max<Clock::duration>(kLeastLookOut,
+                                              std::min(LastPause(), kLookOutShare * (end - begin)));
       offered_.store(nullptr);
       if (waiting_.load() > 0) {
         std::lock_guard<std::mutex> lock(mu_);
@@ -122,15 +142,14 @@ class Helper {
   }
 
   // Returns when there was an offer, which may be withdrawn by then.
-  void LookOut() {
-    const auto until = std::chrono::steady_clock::now() + kLookOut;
-    do {
+  void LookOut(Clock::time_point until) {
+    while (Clock::now() < until) {
       for (int look = 0; look < kLooks; ++look) {
         if (offered_.load(std::memory_order_relaxed) != nullptr) return;
         Pause();
       }
       sched_yield();
-    } while (std::chrono::steady_clock::now() < until);
+    }
     std::unique_lock<std::mutex> lock(mu_);
     asleep_.store(true);
     wake_.wait(lock, [this] { return offered_.load() != nullptr; });
@@ -138,6 +157,8 @@ class Helper {
   }
 
   std::atomic<Offer*> offered_{nullptr};
+  std::atomic<Clock::time_point> free_since_{Clock::time_point()};
+  std::atomic<Clock::duration> pause_{Clock::duration::max()};
   std::atomic<bool> asleep_{false};
   std::atomic<int> waiting_{0};
   std::mutex mu_;
