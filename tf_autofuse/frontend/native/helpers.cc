@@ -114,7 +114,8 @@ class Helper {
   // the thread may read each other's numbers of different launches: they decide nothing but speed.
   Clock::duration LastPause() const {
     const Clock::duration pause = pause_.load(std::memory_order_relaxed);
-    return pause > kMostLookOut ? Clock::duration::zero() : std::min<Clock::duration>(2 * pause, kMostLookOut);
+    if (pause > kMostLookOut) return Clock::duration::zero();
+    return std::min<Clock::duration>(2 * pause, kMostLookOut);
   }
 
   static Offer* Taken() { return reinterpret_cast<Offer*>(1); }
