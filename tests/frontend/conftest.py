@@ -7,14 +7,14 @@ import pytest
 @pytest.fixture
 def native():
     module = pytest.importorskip("tf_autofuse.frontend._native")
-    _clear(module)
+    clear_hooks(module)
     yield module
-    _clear(module)
+    clear_hooks(module)
     from tf_autofuse.frontend import plugin
     plugin.register_again()
 
 
-def _clear(module):
+def clear_hooks(module):
     for name in ("graph_pass", "wants", "report", "dump_callback", "resolver"):
         getattr(module, "set_" + name)(None)
     for name in ("strict", "dump", "timing"):

@@ -71,6 +71,18 @@ FAILED_ONCE = {
         ),
         (3, 4),
     ),
+    # the verifier tried a dim of 1, of which the slice that the region reads would have -1 elements
+    "a slice of a run-time dim that another region makes": Recipe(
+        700011,
+        (Source((7,), "float", True), Source((7,), "float", True)),
+        (
+            Step("tf.stack([t0, t0, t1, t0], 0)", True),
+            Step("t2[2:3:3, 4:7:3]", True),
+            Step("tf.nn.elu(t3)", False),
+            Step("t4 - t2", False),
+        ),
+        (3, 5),
+    ),
     # the value beside a reduction over no elements was not stored
     "beside an empty reduction": Recipe(
         2043,

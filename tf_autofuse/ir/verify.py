@@ -349,8 +349,8 @@ def _check_guards(check: Checker, fused: FusedGraph) -> None:
 
 
 def trial_values(fused: FusedGraph):
-    """Values of all symbols that satisfy the guards: the hints where all are there, and a few that are made
-    up."""
+    """Values of all symbols that satisfy the guards, with inputs that exist: the hints where all are there,
+    and a few that are made up."""
     read = [v for v in fused.sizes if isinstance(v.source, InputDim)]
     trials = [{}]
     if read:
@@ -368,5 +368,8 @@ def trial_values(fused: FusedGraph):
         for v in fused.sizes:
             if not isinstance(v.source, InputDim):
                 values[v.name] = evaluate(v.source, values)
-        if all(g.holds(values) for g in fused.guards):
+        # A launch compares the dims of inputs that are computed from others': a slice of x[4:] that another
+        # region makes has no -1 elements, though x may have 3 here.
+        exist = all(evaluate(dim, values) >= 0 for io in fused.inputs for dim in io.dims)
+        if exist and all(g.holds(values) for g in fused.guards):
             yield values
